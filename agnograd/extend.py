@@ -10,6 +10,7 @@ from agnograd._ops.batching import (
     in_full,
     in_one_row,
     in_stacks,
+    of_numbers,
     unequal_shapes,
     with_rank,
 )
@@ -38,13 +39,13 @@ from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operands
-    from agnograd._arrays.interpretation import Interpretation
-    from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
     from agnograd._functions.library import engine_function
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
+    from agnograd._levels.interpretation import Interpretation
+    from agnograd._levels.interpreted import Interpreted, Run
     from agnograd._passes.dead import dead
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.engines import Calling, Engine, Primitive
@@ -138,6 +139,7 @@ __all__ = [
     "lowering_for",
     "named_function",
     "nbytes",
+    "of_numbers",
     "operand",
     "operands",
     "planned",
@@ -163,8 +165,8 @@ _LATER = {
     **dict.fromkeys(
         ("as_ufunc", "backend_of", "domain_named", "operands"), "agnograd._arrays.domains"
     ),
-    "Interpretation": "agnograd._arrays.interpretation",
-    **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
+    "Interpretation": "agnograd._levels.interpretation",
+    **dict.fromkeys(("Interpreted", "Run"), "agnograd._levels.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
     "engine_function": "agnograd._functions.library",

@@ -91,7 +91,7 @@ def test_modules_are_short_and_documented(path):
     text = path.read_text()
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "a module says what it is for"
-    assert text.count("\n") <= 400
+    assert text.count("\n") <= 600
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body

@@ -8,7 +8,7 @@ from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked
+from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked, taken_over
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
@@ -297,6 +297,7 @@ def is_plain_numpy(value: Any) -> bool:
 SCOPE = {
     "_above": above,
     "_entered_above": entered_above,
+    "_taken_over": taken_over,
     "_derived": derived,
     "_as_operand": as_operand,
     "_is_operand": is_operand,

@@ -244,6 +244,8 @@ class Domain:
         lifted = self.backend.lift(value)
         if lifted is NotImplemented:
             return value
+        if isinstance(lifted, Variable):
+            return lifted if as_variable else lifted._raw
         return self.Variable._make(lifted, None) if as_variable else lifted
 
     def home_of(self, value: Any) -> Domain | None:

@@ -105,6 +105,16 @@ def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
     return function
 
 
+def taken_over(domain: Domain, name: str) -> Callable[..., Any] | None:
+    """Return the function of this name at the level that takes over all ops, None if none does."""
+    mode = current_mode()
+    found = None if mode is None else mode.whole
+    if found is None or found is domain or not stands_on(found, domain):
+        return None
+    function: Callable[..., Any] = attrgetter(name)(found.namespace)
+    return function
+
+
 def entered_over(domain: Domain) -> Domain:
     """Return the domain at the level that is entered if it stands on this one, else this one."""
     mode = current_mode()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import as_operand, raw_key
+from agnograd._arrays.levels import root_of
 from agnograd._arrays.protocols import Ufuncs
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace, View, replace, write
@@ -43,6 +44,7 @@ BINARY = {
     "truediv": "divide",
     "xor": "bitwise_xor",
 }
+_KINDS = ("bool", "unsigned integer", "signed integer", "real floating", "complex floating")
 # By the ops of two arrays.
 OF_TWO = {op: f"__{short}__" for short, op in (BINARY | COMPARISONS).items()}
 
@@ -77,15 +79,53 @@ def _in_place(forward: Callable[..., Any], raw_in_place: Callable[..., Any]) -> 
         if new is NotImplemented:
             return NotImplemented
         if new.shape != self.shape or new.dtype != self.dtype:
-            # The backend says whether its in-place operator casts or refuses.
-            operand = as_operand(self._domain, other, self)
-            raw = operand._raw if isinstance(operand, Variable) else operand
-            raw_in_place(self._domain.copy(self._raw), raw)
+            _check_fits(self, other, new, raw_in_place)
             new = self._domain.namespace.astype(new, self.dtype)
         replace(self, new)
         return self
 
     return method
+
+
+def _check_fits(x: Variable, other: Any, new: Variable, raw_in_place: Callable[..., Any]) -> None:
+    """Raise if an in-place operator does not cast what it gives to the array, or not in its shape.
+
+    The library is asked, by arrays of ones, as a level above it has no such operators. NumPy's
+    rules hold where a library has none: an array keeps its shape, and the kind of its dtype.
+    """
+    root = root_of(new._domain)
+    operand = as_operand(new._domain, other, new)
+    known = [(_length(one), _length(own)) for one, own in zip(new.shape, x.shape, strict=False)]
+    fits = len(new.shape) == len(x.shape) and all(one == own for one, own in known)
+
+    def like(array: Variable) -> Any:
+        # One element stands for all, unless shapes are what the operator has to look at.
+        shape = [min(_length(each), 1) if fits else _length(each) for each in array.shape]
+        return root.raw.ones(tuple(shape), dtype=array.dtype, device=array.device)
+
+    place = like(x)
+    if raw_in_place(place, like(operand) if isinstance(operand, Variable) else operand) is place:
+        return
+    if not fits:
+        raise ValueError(
+            f"an in-place operator cannot give an array of shape {x.shape} the shape {new.shape}: "
+            "make a new array, as by x = x + y"
+        )
+    if _kind(root, new.dtype) > _kind(root, x.dtype):
+        raise TypeError(
+            f"an in-place operator cannot cast what it gives from {new.dtype} to {x.dtype}: make a "
+            "new array, as by x = x + y, or cast it before, by xp.astype"
+        )
+
+
+def _length(length: Any) -> int:
+    """Return the length of an axis, 1 for one that is unknown: as NaN is, or None."""
+    return length if length is not None and length == length else 1
+
+
+def _kind(root: Domain, dtype: Any) -> int:
+    """Return the place of a dtype's kind among all: an array takes its own and those before."""
+    return next(place for place, kind in enumerate(_KINDS) if root.library.isdtype(dtype, kind))
 
 
 def _set_item(self: Variable, key: Any, value: Any, /) -> None:

@@ -124,9 +124,9 @@ class Protocols:
         There, what Python sees of an array from outside may differ in the next run.
         """
         mode = current_mode()
-        if mode is None or not mode.whole or mode.level is self._domain:
+        if mode is None or mode.whole is None or mode.whole is self._domain:
             return None
-        level: Any = mode.level
+        level: Any = mode.whole
         lifted = level.backend.lift(self)
         if lifted is NotImplemented:
             return None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
+from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, at_home
-from agnograd._arrays.levels import levels_up
+from agnograd._arrays.levels import derived, levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
+from agnograd._levels.interpretation import Interpretation
+from agnograd._levels.interpreted import Interpreted, Run, at_home
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
+from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_mask, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Batches(Interpretation):
 
         def unary(x: Any, /) -> Any:
             if type(x) is not array:
-                at = self.of_variables(op.name, x)
+                at = self.elsewhere(op.name, x)
                 return at(x) if at else array(function(self.functions(x))(x))
             payload, run = x.payload, x.run
             if run is not None and run.ended:
@@ -216,7 +217,7 @@ class Batches(Interpretation):
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(inputs, sequence, bound.arguments)
             if xp is None:
-                return self.of_variables(op.name, args, *kwargs.values())(*args, **kwargs)  # type: ignore[misc]
+                return self.elsewhere(op.name, args, *kwargs.values())(*args, **kwargs)  # type: ignore[misc]
             if multiplies and run is not None and run.has_units:
                 rows = product(self, *args)
                 if rows is not None:
@@ -243,7 +244,7 @@ class Batches(Interpretation):
     ) -> tuple[Members | None, Set[str], Any]:
         """Replace arrays by payloads; return the run, the inputs that are mapped, functions.
 
-        There are no functions for Variables of this level, or of one above.
+        There are no functions for arrays that are not for this level.
         """
         if sequence is not None or ("key" in given and has_arrays(given["key"])):
             return self._unwrapped_parts(inputs, sequence, given)
@@ -257,7 +258,7 @@ class Batches(Interpretation):
                     run = value.run.meet(run)
                     mapped.add(name)
                 given[name] = value = value.payload
-            elif isinstance(value, Variable) and value._domain.level >= self.level:
+            elif type(value) in derived and self.is_elsewhere(value):
                 return run, mapped, None
             recorded = recorded or isinstance(value, Variable)
         return run, mapped, self.below.namespace if recorded else self.below.raw
@@ -275,7 +276,7 @@ class Batches(Interpretation):
                     if each.run is not None:
                         run = each.run.meet(run)
                         mapped.add(name)
-                elif isinstance(each, Variable) and each._domain.level >= self.level:
+                elif type(each) in derived and self.is_elsewhere(each):
                     return run, mapped, None
                 else:
                     payloads.append(each)
@@ -297,14 +298,32 @@ class Batches(Interpretation):
         return in_full(xp, run.size, payload)
 
     def _key(self, xp: Any, key: Any, run: Members | None) -> Any:
+        """Return a key of payloads: if one of its arrays is mapped, all of them with an axis are.
+
+        Then masks that are the same for all members are the indices that they select.
+        """
         if isinstance(key, tuple):
-            return tuple([self._key(xp, part, run) for part in key])
-        if isinstance(key, slice):
-            bounds = key.start, key.stop, key.step
+            return tuple([each for part in key for each in self._parts(xp, part, run)])
+        return self._parts(xp, key, run)[0]
+
+    def _parts(self, xp: Any, part: Any, run: Members | None) -> Sequence[Any]:
+        if isinstance(part, slice):
+            bounds = part.start, part.stop, part.step
             if any(type(bound) is self.array_class for bound in bounds):
-                return slice(*[b if b is None else b.__index__() for b in bounds])
-            return key
-        return self._member(xp, key, run) if hasattr(key, "shape") else key
+                part = slice(*[b if b is None else b.__index__() for b in bounds])
+            return (part,)
+        if run is not None and isinstance(part, tuple | list):
+            below = self.below.library
+            part = below.asarray(part, dtype=None if part else below.int64)
+        if isinstance(part, Integral) or not hasattr(part, "shape"):
+            return (part,)
+        payload = self.payload(part)
+        if run is None or getattr(part, "run", None) is not None:
+            return (payload,)
+        if is_mask(payload, xp):
+            found = xp.nonzero(payload) if payload.ndim else (payload,)
+            return found if not payload.ndim else [in_full(xp, run.size, each) for each in found]
+        return (in_full(xp, run.size, payload),)
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Border
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
+from agnograd._levels.border import Border
 from agnograd._util.trees import flatten, unflatten
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._arrays.interpreted import Interpreted
 from agnograd._arrays.variable import Variable
+from agnograd._levels.interpreted import Interpreted
 
 if TYPE_CHECKING:
     from agnograd._batch.arrays import Batches

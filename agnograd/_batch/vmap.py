@@ -8,10 +8,11 @@ from typing import Any
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of, owner_of
-from agnograd._arrays.interpreted import Border, payload_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._batch.units import Units
+from agnograd._levels.border import Border
+from agnograd._levels.interpreted import payload_of
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._util.checks import callable_in, positive_in

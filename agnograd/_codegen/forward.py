@@ -52,7 +52,7 @@ def {name}{signature}:
     if _usual or not _state.looks:
         {computed}
         {reading}
-    elif _state.whole and (_at := _entered_above(_domain, {quoted})) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, {quoted})) is not None:
         {taken_over}
     else:
         {seen} = _state.compute(

@@ -38,9 +38,8 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
         if form == "reflected":
             args = args[::-1]
         at = domain.scope["_above"](domain, op.name, args, *kwargs.values())
-        mode = current_mode()
-        if at is None and (not op.arrays or (mode is not None and mode.whole)):
-            at = domain.scope["_entered_above"](domain, op.name)
+        if at is None:
+            at = domain.scope["_taken_over" if op.arrays else "_entered_above"](domain, op.name)
         if at is not None:
             return at(*args, **kwargs)
         for name in kwargs.keys() - op.signature.parameters:  # `bind` names one that is missing

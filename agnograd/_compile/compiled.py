@@ -28,6 +28,7 @@ from agnograd._surroundings.elements import WatchedArrays
 from agnograd._surroundings.fitting import Look
 from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
+from agnograd._transforms.passes import OtherLevelError
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
 from agnograd._util.trees import flatten
@@ -174,7 +175,10 @@ class CompiledFunction:
                     return self.function(*args, **kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
                 self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
-        return computed(level, given, self._of_members[key])
+        try:
+            return computed(level, given, self._of_members[key])
+        except OtherLevelError:  # it uses a pullback that was made in vmap, outside of it
+            return self.function(*args, **kwargs)
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
         """Call the function as it is; ``why`` says what it was traced too often for."""

@@ -8,7 +8,7 @@ from typing import Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.variable import Variable
-from agnograd._compile.graph import GraphUnit
+from agnograd._compile.graph import GraphUnit, Outside
 from agnograd._compile.trace import ARRAY, Callee, Signature, arguments
 from agnograd._compile.unit import Owner, Runs, Unit
 from agnograd._hooks.entering import is_inside
@@ -139,11 +139,9 @@ class Entry:
         beside = [each for each, foreign in zip(outside, self.foreign, strict=True) if foreign]
         callee = Callee(f, Signature(tuple(others), tree), beside)
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
-        # A transformation of raw arrays returns raw arrays, whatever the function closes over.
+        tracked = [place for place in self._variables if given[place].requires_grad]
         inside = is_inside() or any(isinstance(x, Variable) for x in inner)
-        connects = inside or not is_transformation(f)
-        tracked = [place for place in self._variables if connects and given[place].requires_grad]
-        self._as_variables = inside or (connects and bool(self._variables))
+        self._as_variables = inside or bool(self._variables)
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()
@@ -183,7 +181,7 @@ class Entry:
             given = self._as_the_library_has_them(given)
         if isinstance(unit, GraphUnit):
             first = len(self._places)
-            own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
+            own = {place: Outside.of(x) for place, x in enumerate(given[first:], first)}
             way, outputs = unit.recorded(given, own)
             return way.filled(outputs)
         way, found = unit.ways.run(given)
@@ -211,12 +209,6 @@ class Entry:
             return filled(found)
 
         return run
-
-
-def is_transformation(f: Callable[..., Any]) -> bool:
-    """Return whether a function is what ``ag.grad`` or the like returned."""
-    module = getattr(f, "__globals__", {}).get("__name__", "")
-    return str(module).startswith("agnograd._transforms.")
 
 
 def _is_array(leaf: Any) -> bool:

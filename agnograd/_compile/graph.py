@@ -5,26 +5,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._compile.recording import Recording, refused
-from agnograd._compile.trace import Result, record
-from agnograd._compile.unit import Owner, Runs, Traceable, Unit
+from agnograd._compile.trace import Result
+from agnograd._compile.unit import NO_RANKS, Owner, Runs, Traceable, Unit
 from agnograd._compile.ways import Guarded
 from agnograd._engine.arrivals import leaves_out
 from agnograd._functions.function import Function
 from agnograd._graph.calls import Call
-from agnograd._graph.nodes import OP, Output
+from agnograd._graph.nodes import OP, RANK, Output
 from agnograd._graph.paths import reachable
 from agnograd._passes.partition import partition
 from agnograd._passes.passes import run as improved
 from agnograd._program.program import Fact, Missed, Ref, TracedProgram
 from agnograd._transforms.gradients import vjp
 from agnograd._transforms.pushforward import may_be_nan
+
+
+class Outside(NamedTuple):
+    """An array that a function finds itself: the raw array, and the rank of its node if it has one.
+
+    Variables may share a raw array, and are told apart by their nodes.
+    """
+
+    raw: Any
+    rank: int | None
+
+    @classmethod
+    def of(cls, x: Any) -> Outside:
+        """Return what is known of an array, or of a Variable."""
+        if not isinstance(x, Variable):
+            return cls(x, None)
+        return cls(x._raw, None if x._node is None else x._node[RANK])
+
+
+def found_in(outside: Mapping[int, Outside], arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays, with those from outside in their places."""
+    return [outside[place].raw if place in outside else x for place, x in enumerate(arrays)]
+
+
+def ranks_of(outside: Mapping[int, Outside]) -> dict[int, int]:
+    """Return the ranks of nodes by places."""
+    return {place: each.rank for place, each in outside.items() if each.rank is not None}
 
 
 class GraphUnit(Unit):
@@ -50,11 +76,9 @@ class GraphUnit(Unit):
         super().__init__(owner, callee, domain, order)
         self.tracked = tuple(tracked)
 
-    def _way(self, arrays: Sequence[Any]) -> Guarded:
+    def _way(self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS) -> Guarded:
         joint = Joint(self.callee, self.tracked)
-        traced = self.owner.traced(
-            lambda: record(joint, self.domain, arrays, self.owner.name), self.order
-        )
+        traced = self._traced(joint, arrays, ranks)
         parts = partition(improved(traced.program), joint.cotangents, joint.outputs)
         # Hooks see these steps as well: one part goes on from what the other one kept.
         forward = Runs(parts.forward, self._lowered(parts.forward), parts.forward)
@@ -62,14 +86,14 @@ class GraphUnit(Unit):
         return Guarded(traced, forward, back)
 
     def recorded(
-        self, arrays: Sequence[Any], outside: Mapping[int, Any] = MappingProxyType({})
+        self, arrays: Sequence[Any], outside: Mapping[int, Outside]
     ) -> tuple[Guarded, Sequence[Variable]]:
         """Return the way that was taken, and the function's arrays.
 
         Those of ``arrays`` that are tracked are Variables.
 
-        ``outside`` are the raw arrays that the function finds itself, by their places: it knows
-        them by their identity.
+        ``outside`` are the arrays that the function finds itself, by their places: it knows them
+        by their identity.
         """
         call = GraphCall(self, outside)
         outputs = call(*arrays)
@@ -79,7 +103,7 @@ class GraphUnit(Unit):
         self,
         arrays: Sequence[Any],
         cotangents: Sequence[Any],
-        outside: Mapping[int, Any],
+        outside: Mapping[int, Outside],
         masked: bool,
     ) -> Sequence[Any]:
         """Return the gradients of arrays, connected to what they are computed from.
@@ -97,7 +121,7 @@ class GraphUnit(Unit):
             self._pullbacks[tracked, masked] = unit
         if isinstance(unit, GraphUnit):
             return unit.recorded(given, outside)[1]
-        return unit([outside.get(place, x) for place, x in enumerate(given)])[1]
+        return unit(found_in(outside, given), ranks_of(outside))[1]
 
     def _pullback(self, tracked: tuple[int, ...], count: int, masked: bool) -> Unit:
         callee = TracedPullback(self.callee, self.tracked, count, masked)
@@ -160,7 +184,7 @@ class GraphCall(Function):
     _is_pure = True
     _is_one = False  # hooks see its steps
 
-    def __init__(self, unit: GraphUnit, outside: Mapping[int, Any]) -> None:
+    def __init__(self, unit: GraphUnit, outside: Mapping[int, Outside]) -> None:
         self.unit, self.outside = unit, outside
         self._title = f"compiled {unit.owner.name}"
         self.seen: list[Guarded] = []
@@ -169,8 +193,8 @@ class GraphCall(Function):
     def forward(self, xp: Any, *arrays: Any) -> Any:
         """Run the forward part."""
         # One that is an argument as well was copied, to tell the two apart in the graph.
-        known = [self.outside.get(place, x) for place, x in enumerate(arrays)]
-        way, found = self.unit.ways.run(known)
+        known = found_in(self.outside, arrays)
+        way, found = self.unit.ways.run(known, ranks_of(self.outside))
         self.seen.append(way)
         self._masks, count = way.back.masks, way.back.outputs
         self.kept = found[count:]

@@ -11,10 +11,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
-from agnograd._arrays.interpreted import Run
 from agnograd._engine.reference import carry
 from agnograd._engine.run import Pass
 from agnograd._graph.nodes import RANK, next_rank
+from agnograd._levels.interpreted import Run
 from agnograd._program.program import GUARD, Fact, Ref, Step, TracedProgram, seen_by
 from agnograd.errors import AgnogradError, CompileError
 
@@ -34,9 +34,11 @@ class Recording(Run):
 
     Attributes
     ----------
-    known : dict of int to object
+    known : dict of int to dict
         What stands for arrays, and Variables, from outside that are inputs: by the identity of the
-        raw array.
+        raw array, and by the rank of its node, since Variables may share an array.
+    ranks : mapping of int to int
+        Those ranks, by the places of inputs that are tracked.
     met : set of int
         Those of ``known`` that the function used in an op.
     unknown : bool
@@ -56,15 +58,17 @@ class Recording(Run):
 
     error: ClassVar[type[AgnogradError]] = CompileError
 
-    def __init__(self, domain: Domain, traced: Any, arrays: Sequence[Any]) -> None:
-        self.domain = domain
+    def __init__(
+        self, domain: Domain, traced: Any, arrays: Sequence[Any], ranks: Mapping[int, int]
+    ) -> None:
+        self.domain, self.ranks = domain, ranks
         self.arrays = arrays  # that the function is given, and finds
         self.traced = traced  # the interpretation
         self.steps: list[Step] = []
         self.facts: dict[Ref, Fact] = {}
         self.constants: dict[Ref, Any] = {}
         self.inputs: list[Ref] = []
-        self.known: dict[int, Any] = {}
+        self.known: dict[int, dict[int | None, Any]] = {}
         self.met: set[int] = set()
         self.unknown = False
         self.foreign: Sequence[ref[Any]] = ()
@@ -76,6 +80,20 @@ class Recording(Run):
         self._guards = 0
         self.effects = False
         self._shares = domain.backend.may_share
+
+    def stand_in(self, value: Any) -> Any:
+        """Return what stands for an array, or a Variable, from outside; None if it is no input.
+
+        What is not tracked is a constant for derivatives, also if a tracked Variable shares it.
+        """
+        node = getattr(value, "_node", None)
+        raw, rank = getattr(value, "_raw", value), None if node is None else node[RANK]
+        known = self.known.get(id(raw))
+        if known is None:
+            return None
+        self.met.add(id(raw))
+        found = known[rank] if rank in known else next(iter(known.values()))
+        return found._here() if rank is None else found
 
     def new(self, value: Any) -> Ref:
         """Return a new value of the program."""

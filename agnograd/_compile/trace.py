@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, MappingProxyType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -94,9 +94,10 @@ class Callee:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
         before, outside = run.known, slice(self._inner, len(arrays))
         run.foreign = self._foreign
-        run.known = before | {
-            id(raw): array for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
-        }
+        run.known = dict(before)
+        for place in range(len(arrays))[outside]:
+            known = run.known.setdefault(id(run.arrays[place]), {})
+            known[run.ranks.get(place)] = arrays[place]
         try:
             args, kwargs = self.signature.arguments(arrays[: self._inner])
             found, tree = flatten(self.f(*args, **kwargs))
@@ -159,11 +160,15 @@ def record(
     arrays: Sequence[Any],
     name: str = "a function",
     function: Any = None,
+    ranks: Mapping[int, int] = MappingProxyType({}),
 ) -> Traced:
-    """Run a function of raw arrays, and return what it computes as a program."""
+    """Run a function of raw arrays, and return what it computes as a program.
+
+    ``ranks`` are those of the nodes of arrays from outside, by their places.
+    """
     domain = Tracing.domain(below)
     backend: Any = domain.backend
-    run = Recording(below, backend, arrays)
+    run = Recording(below, backend, arrays, ranks)
     run.function = function
     given = [
         domain.Variable._make(backend.array_class(each, run, run.input(each)), None)

@@ -8,12 +8,12 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
+from agnograd._levels.interpretation import Interpretation
+from agnograd._levels.interpreted import Interpreted, _replaced
 from agnograd._ops.op import Op
 from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import is_mask, is_python_scalar
@@ -85,7 +85,7 @@ class Tracing(Interpretation):
         shaped = SHAPED_BY_VALUES.get(op.name)
 
         def traced(*args: Any, **kwargs: Any) -> Any:
-            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+            if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
                 return at(*args, **kwargs)
             if shaped is not None and shaped(*args, **kwargs):
                 raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")
@@ -162,10 +162,9 @@ class Tracing(Interpretation):
         if type(value) is self.array_class:
             return value
         run = running.get()
-        raw = value._raw if isinstance(value, Variable) else value
-        if run is not None and id(raw) in run.known:
-            run.met.add(id(raw))
-            return run.known[id(raw)]
+        known = None if run is None else run.stand_in(value)
+        if known is not None:
+            return known
         lifted = super().lift(value)
         if lifted is NotImplemented:
             return lifted
@@ -222,13 +221,17 @@ class Tracing(Interpretation):
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Call a function of raw arrays, which becomes a step."""
+        """Call a function of raw arrays, which becomes a step; None stays None."""
+        given_back: list[bool] = []
 
         def below(*given: Any, **_: Any) -> Sequence[Any]:
             with self._entered_below:  # what it makes of raw arrays is of the library
-                return [_constant(each) for each in f(*given)]
+                found = [_constant(each) for each in f(*given)]
+            given_back[:] = [each is not None for each in found]
+            return [each for each in found if each is not None]
 
-        return tuple(self.note("@call", below, tuple(arrays), {"function": below}))
+        found = iter(self.note("@call", below, tuple(arrays), {"function": below}))
+        return tuple([next(found) if one else None for one in given_back])
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy

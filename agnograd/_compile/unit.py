@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agnograd._arrays.domain import Domain
@@ -18,6 +19,8 @@ from agnograd._util.locks import Lock
 
 if TYPE_CHECKING:
     from agnograd._plugins.lowerings import Lowering
+
+NO_RANKS: Mapping[int, int] = MappingProxyType({})
 
 
 class Traceable(Protocol):
@@ -58,19 +61,28 @@ class Unit:
         self.owner, self.callee, self.domain, self.order = owner, callee, domain, order
         self.ways = Ways(self._way, owner.lock)
 
-    def _way(self, arrays: Sequence[Any]) -> Guarded:
-        traced = self.owner.traced(
-            lambda: record(self.callee, self.domain, arrays, self.owner.name), self.order
-        )
+    def _way(self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS) -> Guarded:
+        traced = self._traced(self.callee, arrays, ranks)
         program = improved(traced.program)
         return Guarded(traced, Runs(program, self._lowered(program), traced.program))
+
+    def _traced(self, callee: Traceable, arrays: Sequence[Any], ranks: Mapping[int, int]) -> Traced:
+        name = self.owner.name
+        return self.owner.traced(
+            lambda: record(callee, self.domain, arrays, name, ranks=ranks), self.order
+        )
 
     def _lowered(self, program: TracedProgram) -> Runnable:
         return self.owner.lowering(self.domain).lower(program)
 
-    def __call__(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:
-        """Return the way that was taken, and the function's raw arrays."""
-        return self.ways.run(arrays)
+    def __call__(
+        self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS
+    ) -> tuple[Guarded, list[Any]]:
+        """Return the way that was taken, and the function's raw arrays.
+
+        ``ranks`` are those of the nodes of arrays from outside, by their places.
+        """
+        return self.ways.run(arrays, ranks)
 
 
 class Runs:

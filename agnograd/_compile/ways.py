@@ -45,12 +45,12 @@ Replay = tuple[Guarded, list[Any]]
 class Ways:
     """The programs of a function of arrays.
 
-    ``make`` traces it for the arrays that it is given, and raises ``TooManyPrograms`` if it was
-    traced too often. It is called with ``lock``, which is that of the compiled function: of two
-    locks, two threads could each hold one and wait for the other.
+    ``make`` traces it for what ``run`` gets, and raises ``TooManyPrograms`` if it was traced too
+    often. It is called with ``lock``, which is that of the compiled function: of two locks, two
+    threads could each hold one and wait for the other.
     """
 
-    def __init__(self, make: Callable[[Sequence[Any]], Guarded], lock: Lock) -> None:
+    def __init__(self, make: Callable[..., Guarded], lock: Lock) -> None:
         self._make = make
         self.known: tuple[Guarded, ...] = ()
         self._lock = lock
@@ -62,7 +62,7 @@ class Ways:
         way = self._latest
         return None if way is None or way.guards else way
 
-    def run(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:
+    def run(self, arrays: Sequence[Any], *other: Any) -> tuple[Guarded, list[Any]]:
         """Return the way that is right for arrays, and what its program gives for them.
 
         If a guard finds a value that is not its own, another program takes over, from the
@@ -80,7 +80,7 @@ class Ways:
             if len(known) == tried:
                 with self._lock:  # the way may be in what another thread makes meanwhile
                     if len(self.known) == tried:
-                        return self._new(arrays)
+                        return self._new(arrays, *other)
                 continue
             found, tried = self._replayed(known, arrays), len(known)
         return found
@@ -100,9 +100,9 @@ class Ways:
                 return way, found
         return None
 
-    def _new(self, arrays: Sequence[Any]) -> Replay:
+    def _new(self, arrays: Sequence[Any], *other: Any) -> Replay:
         with seldom_collected:
-            way = self._make(arrays)
+            way = self._make(arrays, *other)
         try:
             # The program runs as in later calls, also where it rounds otherwise than what was
             # traced. NumPy has warned of infinities while the function was traced.

@@ -271,8 +271,7 @@ class Pass:
     def pairs(self, node: Edge, g: Any) -> Pairs:
         """Return the gradients that go on from a node, none if it ends there."""
         op = node[OP]
-        if isinstance(g, Pending):
-            g = g.gathered()
+        g = g.gathered() if isinstance(g, Pending) else g
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
@@ -334,8 +333,7 @@ class Pass:
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
-        if isinstance(g, Parts):
-            g = completed(node, g, self.namespace_of(op))
+        g = completed(node, g, self.namespace_of(op)) if isinstance(g, Parts) else g
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
@@ -358,11 +356,10 @@ class Pass:
         home: Any = op.domain if self.level is None else self.level(op.domain)
         if self.level is None or self.connects:
             saved = op.domain.connected(node, saved)
-        of_function = self.level is not None and not op.compiled.by_rules
-        if self.level is not None and not of_function:  # a rule sees arrays of one level
-            saved = [home.raised(each, self.create_graph) for each in saved]
+        if self.level is not None and op.compiled.by_rules:  # rules see arrays of one level
+            saved = home.raised(saved, self.create_graph)
         known = [*node[:FIRST], *saved, *taken[op.first :]]
-        if of_function:
+        if self.level is not None and not op.compiled.by_rules:
             xp = op.domain.namespace if self.connects else None
             return partial(home.backend.of_function, rules, g, known, xp)
         return partial(rules, g, known, self.namespace_of(op))

@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import refuse_unknown
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
-from agnograd._functions.function import Function, FunctionRule, applied, check_results
+from agnograd._functions.derivative import CustomDerivative, FunctionRule, applied, check_results
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
+from agnograd._levels.interpreted import Interpreted, Run, at_home
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
 
-def called_beneath(function: Function, level: Domain, args: Sequence[Any], options: Any) -> Any:
+def called(function: CustomDerivative, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function with its own derivative; it is recorded at each level where it has to be."""
+    return applied(function, args, options, _beneath)
+
+
+def _beneath(function: CustomDerivative, level: Domain, args: Sequence[Any], options: Any) -> Any:
     """Call a function on raw arrays of a level, some of which are tracked below.
 
     Return its results, whose payloads have the function's own derivative. What the function saves
@@ -34,8 +39,11 @@ def called_beneath(function: Function, level: Domain, args: Sequence[Any], optio
     """
     beneath = Beneath(function, level, args, options)
     backend: Any = level.backend
+    payloads = [each.payload for each in beneath.arrays_of(args)]
+    if backend.below.level:  # some may be from further below
+        payloads = backend.below.raised(payloads, True)
     with backend._entered_below:
-        found = applied(beneath, tuple(each.payload for each in beneath.arrays_of(args)), {})
+        found = called(beneath, tuple(payloads), {})
     arrays = [*beneath.arrays_of(args), *map(beneath.lifted, found, beneath.runs_of_results)]
     function._saved = tuple(
         [arrays[each] if is_place else each for is_place, each in beneath.references]
@@ -44,7 +52,7 @@ def called_beneath(function: Function, level: Domain, args: Sequence[Any], optio
     return tuple(results) if beneath.several else results[0]
 
 
-class Beneath(Function):
+class Beneath(CustomDerivative):
     """A call of a function on arrays of a level, as a function of their payloads.
 
     Its results are the payloads of the function's results, and of what else the function saves:
@@ -54,7 +62,7 @@ class Beneath(Function):
     _knows_attributes = True
 
     def __init__(
-        self, function: Function, level: Domain, args: Sequence[Any], options: Any
+        self, function: CustomDerivative, level: Domain, args: Sequence[Any], options: Any
     ) -> None:
         kind = level.backend.array_class  # type: ignore[attr-defined]
         self.function, self.level, self.options = function, level, options

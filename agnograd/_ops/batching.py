@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._ops.rule_helpers import device_of, is_python_scalar
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import BatchingError
 
@@ -133,21 +133,36 @@ def _along_axes(op: Op) -> BatchingRule:
     function, axis_name = attrgetter(op.name), "axes" if "axes" in op.parameters else "axis"
     first = op.arrays[0]
     default = op.signature.parameters[axis_name].default
-    # A number may be reduced along its first axis, though it has none.
-    of_numbers = (None, 0, -1) if "keepdims" in op.parameters else (None,)
+    reduces = "keepdims" in op.parameters
 
     def compute(xp: Any, size: int, mapped: Set[str], bound: BoundArguments) -> Any:
         given = bound.arguments
         payload = given[first]
         axis = given.get(axis_name, default)
-        if len(payload.shape) == 1 and axis in of_numbers:  # a member is one number
-            given[first] = xp.expand_dims(payload, axis=1)
-            given[axis_name] = (1,)
-            return xp.reshape(function(xp)(*bound.args, **bound.kwargs), payload.shape)
+        if len(payload.shape) == 1:  # a member is one number
+
+            def along(x: Any, axis: Any) -> Any:
+                given[first], given[axis_name] = x, axis
+                return function(xp)(*bound.args, **bound.kwargs)
+
+            if axis is None and reduces:  # most often
+                return xp.reshape(along(xp.expand_dims(payload, axis=1), (1,)), payload.shape)
+            return of_numbers(xp, payload, axis, along)
         given[axis_name] = behind(axis, len(given[first].shape) - 1)
         return function(xp)(*bound.args, **bound.kwargs)
 
     return compute
+
+
+def of_numbers(xp: Any, payload: Any, axis: Any, along: Callable[[Any, Any], Any]) -> Any:
+    """Return what an op along an axis gives for members that are numbers, without any axis.
+
+    Libraries differ in which axes they take there, and in the shape of the result. So the op is
+    also computed of one number alone, by which it raises what the library raises.
+    """
+    one = along(xp.ones((), dtype=payload.dtype, device=device_of(payload)), axis)
+    own = (1,) * len(axis) if isinstance(axis, tuple | list) else 1
+    return xp.reshape(along(xp.expand_dims(payload, axis=1), own), (*payload.shape, *one.shape))
 
 
 def behind(axis: Any, rank: int) -> Any:

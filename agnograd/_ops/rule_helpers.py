@@ -197,7 +197,9 @@ def is_basic(key: Any) -> bool:
 
 
 def is_mask(key: Any, xp: Any) -> bool:
-    """Return whether a key is an array of booleans."""
+    """Return whether a key is an array of booleans; NumPy's integers may have a foreign dtype."""
+    if isinstance(key, Integral):
+        return False
     return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
 
 

@@ -8,8 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Border, payload_of
 from agnograd._arrays.variable import Variable
+from agnograd._levels.border import Border
+from agnograd._levels.interpreted import payload_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._sparse.picture import drawn
 from agnograd._sparse.sets import Sets, host, joined

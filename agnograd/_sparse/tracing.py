@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, _replaced
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.namespace import bound_to
 from agnograd._arrays.variable import built
 from agnograd._batch.binding import Bound, Names
+from agnograd._levels.interpretation import Interpretation
+from agnograd._levels.interpreted import Interpreted, Run, _replaced
 from agnograd._ops.batching import batching, batching_rule
 from agnograd._ops.op import Op
 from agnograd._sparse.dependence import (

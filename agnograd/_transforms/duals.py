@@ -23,16 +23,18 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace
 from agnograd._codegen.tangents import Along, Tangent, Tangents
 from agnograd._engine.ends import owned
-from agnograd._functions.function import FunctionRule
+from agnograd._functions.derivative import FunctionRule
 from agnograd._graph.nodes import (
     OP,
     RANK,
+    UNWATCHED,
     ByNode,
     Edge,
     Leaf,
     Node,
     NoOp,
     domain_at,
+    maker_of,
     next_rank,
 )
 from agnograd._graph.paths import reachable
@@ -57,6 +59,10 @@ class Dual(Leaf):
     variable = staticmethod(lambda: None)  # type: ignore[assignment]
 
 
+class _Outside(list[Any]):
+    """The node of what depends only on what was there before the run, and has no tangent."""
+
+
 class _GraphNeededError(BaseException):
     """A pass inside the function needs what is not kept. No ``except Exception`` stops it."""
 
@@ -79,6 +85,8 @@ class Duals(NoOp, Recorder):
             if x._node is not None:
                 self.arguments.put(x._node, Tangent(tangent._raw))
         self.along: dict[int, Along] = {}
+        # Whether tangents are to be connected to what was there before, under no_grad a constant.
+        self.connects = is_grad_enabled()
         self.needs_graph = self.over = False
 
     def watched(self) -> NoOp:
@@ -129,11 +137,13 @@ class Duals(NoOp, Recorder):
                 pass
             elif self.knows(edge):
                 depends, tangent = True, self.of(edge)
-            else:  # tangents are to be connected to what was there before, if it is that
+            elif self.connects or (
+                edge[RANK] < self.began and type(maker_of(edge)) is not _Outside
+            ):
                 return node
             given.append(tangent)
         if not depends:
-            return node
+            return node if self.connects else _Outside(node)
         if type(out) is InPlace:
             out = out.array  # which the result will be like
         try:
@@ -226,6 +236,9 @@ class Duals(NoOp, Recorder):
         for node in reachable([outputs[place]._node for place in waiting], self.trace.start):
             if self.knows(node):
                 ends.put(node, self._raw(node))
+        if self.as_variables:  # the graph of tangents leads to these, which are constants there
+            for node, _ in ends.values():
+                node[OP] = UNWATCHED if type(node) is Dual else node[OP]
         if ends:
             pushed = self._through(ends, [outputs[place] for place in waiting])
             for place, raw in zip(waiting, pushed, strict=True):

@@ -117,6 +117,7 @@ def holomorphic_grad(f: Function, argnums: ArgNums = 0) -> Function:
                     f"{what} needs complex arguments to differentiate, not {x.dtype}: convert them "
                     "to a complex dtype, or use ag.grad of a real function"
                 )
+        trace.connect([trace.result])
         output = _complex_scalar(trace.result, what, trace.inputs)
         gradients = trace.pull([output], [_ones(output)], retain=False)
         # For the cotangent 1, the pass returns conj(f'(z)): see the convention of ``grad``.

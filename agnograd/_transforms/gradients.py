@@ -16,7 +16,7 @@ from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.deferred import later
-from agnograd._util.trees import flatten, map_leaves, unflatten
+from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
 
@@ -99,6 +99,8 @@ def _gradient_of(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(what, trace.result) if with_aux else (trace.result, None)
+        if with_aux:
+            trace.connect(leaves(trace.result))
         scalar = _scalar(value, what, trace.inputs)
         gradients = trace.arranged(trace.pull_one(scalar))
         gradient = gradients[0] if isinstance(positions, int) else gradients

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.levels import over
+from agnograd._arrays.levels import over, stands_on
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import raw_seed, seed_of
 from agnograd._engine.run import run_pass
@@ -18,6 +18,10 @@ from agnograd._hooks.state import is_grad_enabled
 from agnograd.errors import GradientError
 
 _SAME = nullcontext()
+
+
+class OtherLevelError(GradientError):
+    """A cotangent, or a tangent, is of a level that does not stand on that of the run."""
 
 
 def tangent_of(x: Variable, tangent: Any) -> Variable:
@@ -30,9 +34,18 @@ def tangent_of(x: Variable, tangent: Any) -> Variable:
 def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
     level, seed = over(level, output._domain), cotangent
+    if not stands_on(level, output._domain):
+        made, here = output._domain.backend.name, level.backend.name
+        raise OtherLevelError(
+            f"{what} of {here} is given for a value of {made}, on which that does not stand: a "
+            "function that is compiled inside of vmap uses a pullback, or a pushforward, that was "
+            "made outside of it; make it inside, or do not compile this function"
+        )
     if not isinstance(cotangent, level.Variable):
-        raw = raw_seed(output, cotangent, what) if cotangent is None else cotangent
-        seed = level.Variable._make(level.to_raw(raw), None)
+        given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
+        seed = level.raised(given, True)
+        if not isinstance(seed, level.Variable):
+            seed = level.Variable._make(level.to_raw(seed), None)
     if seed.shape != output.shape or seed.dtype != output.dtype:
         raise GradientError(
             f"{what} of shape {seed.shape} and dtype {seed.dtype} does not fit a value of shape "
@@ -45,7 +58,10 @@ def pass_at(
     level: Domain, pairs: Sequence[tuple[Edge, Variable]], targets: Sequence[Edge], connects: bool
 ) -> ByNode[Any]:
     """Run a pass of cotangents of a level above the graph; what it computes is of that level."""
-    tracked = is_grad_enabled() and any(g._node is not None for _, g in pairs)
+    backend: Any = level.backend
+    # Where what is tracked below is tracked at the level, rules have to be recorded there.
+    tracked = any(g._node is not None for _, g in pairs) or (connects and backend.whole)
+    tracked = tracked and is_grad_enabled()
     seeds = [(node, g if tracked else g._raw) for node, g in pairs]
     with enable_grad() if tracked or connects else _SAME:
         return run_pass(

@@ -47,8 +47,7 @@ class Trace:
 
     In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
     It may also be a function that is given this trace before the run, and returns its recorder.
-    Results are Variables if ``tangents``, which are given besides the arguments, have any, and if
-    they depend on what the function closes over: the gradient of that would be lost otherwise.
+    Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
     def __init__(
@@ -89,11 +88,8 @@ class Trace:
         if forward:
             tape = forward(self) if callable(forward) else Recorder()
         self.result = self._run(f, lifted, options, tape)
-        # Most often there are no other leaves in the process, on which results could depend.
+        # Most often there are no other leaves in the process, which results could depend on.
         self.alone = len(self.nodes) >= leaves_alive()
-        if not (self.alone or self.as_variables) and is_grad_enabled():
-            found = [leaf for leaf in leaves(self.result) if isinstance(leaf, Variable)]
-            self.as_variables = self._depends_on_outside(found)
 
     def _inputs(self, arg: Any, position: int, level: Domain | None) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
@@ -203,6 +199,10 @@ class Trace:
         this.to_all = False
         if not self.alone:
             this.aim([(node, one)], self.nodes, True)
+            if this.path is not None:  # there are ways to other leaves
+                self.connect([number])
+                if self.as_variables:
+                    return self.pull([number], [None], retain=False)
         try:
             run(this)
         finally:
@@ -249,6 +249,15 @@ class Trace:
             tree = self._trees.get(position, ONE)
             found[position] = unflatten(tree, islice(left, tree.num_leaves))
         return tuple(map(found.__getitem__, self._asked))
+
+    def connect(self, found: Iterable[Any]) -> None:
+        """Let results be Variables if one of them depends on what the function closes over.
+
+        The gradient of that would be lost otherwise.
+        """
+        if not (self.alone or self.as_variables) and is_grad_enabled():
+            results = [each for each in found if isinstance(each, Variable)]
+            self.as_variables = self._depends_on_outside(results)
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
@@ -367,6 +376,7 @@ def _constant(leaf: Any) -> Any:
 def outputs_of(trace: Trace, what: str) -> tuple[list[Variable], Any]:
     """Return the arrays that a function returned as Variables, and their structure."""
     found, tree = flatten(trace.result)
+    trace.connect(found)
     return as_outputs(found, what, trace.inputs), tree
 
 

@@ -5,11 +5,13 @@ of the key, the first one.
 """
 
 import math
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from functools import cache
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from agnograd.errors import BatchingError
-from agnograd.extend import device_of, is_basic, is_mask
+from agnograd.extend import device_of, in_full, is_basic, is_mask
 
 __all__ = ["add", "read", "write"]
 
@@ -20,34 +22,32 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     """Return ``x[key]`` of each member."""
     if "x" in mapped and is_basic(key):  # most often
         return xp.__getitem__(x, (slice(None), *(key if isinstance(key, tuple) else (key,))))
-    key = _of_arrays(xp, mapped, key)
+    key = _of_arrays(xp, size, mapped, key)
     shape = x.shape[1:] if "x" in mapped else x.shape
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
         return _rows_first(xp, xp.__getitem__(_masked_first(xp, x, mask), mask), 1)
     place = Place.of(xp, key, shape, "key" in mapped)
-    if "x" not in mapped:  # the members read one array
-        return place.members_first(xp, xp.__getitem__(x, place.parts))
-    return place.read(xp, size, x)
+    x = place.longer(xp, x, "x" in mapped)
+    return place.read(xp, size, x) if "x" in mapped else place.read_one(xp, x)
 
 
 def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) -> Any:
     """Return each member of ``x`` with ``value`` at ``key``."""
-    key = _of_arrays(xp, mapped, key)
-    if "x" not in mapped:
-        x = xp.broadcast_to(xp.expand_dims(x, axis=0), (size, *x.shape))
+    key = _of_arrays(xp, size, mapped, key)
+    x = x if "x" in mapped else in_full(xp, size, x)
     if (mask := _mask(xp, key)) is not None:
         return _write_mask(xp, size, mapped, x, mask, value)
     place = Place.of(xp, key, x.shape[1:], "key" in mapped)
-    below = place.below(xp, size, x.shape)
-    return xp.__setitem__(x, below, place.value(xp, value, "value" in mapped))
+    value = place.value(xp, x, value, "value" in mapped)
+    written = xp.__setitem__(place.longer(xp, x), place.below(xp, size), value)
+    return xp.reshape(written, x.shape) if place.new else written
 
 
 def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shape) -> Any:
     """Return zeros of ``shape`` for each member with ``values`` added at ``key``."""
-    key = _of_arrays(xp, mapped, key)
-    if "values" not in mapped:
-        values = xp.broadcast_to(xp.expand_dims(values, axis=0), (size, *values.shape))
+    key = _of_arrays(xp, size, mapped, key)
+    values = values if "values" in mapped else in_full(xp, size, values)
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
         rest = shape[mask.ndim :]
@@ -55,9 +55,9 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
         found = xp.scatter_add(xp.moveaxis(values, 0, 1), mask, shape=into)
         return _rows_first(xp, found, mask.ndim)
     place = Place.of(xp, key, shape, "key" in mapped)
-    whole = (size, *shape)
-    below = place.below(xp, size, whole)
-    return xp.scatter_add(place.value(xp, values, True), below, shape=whole)
+    values = place.value(xp, values, values, True)
+    added = xp.scatter_add(values, place.below(xp, size), shape=(size, *place.lengths))
+    return xp.reshape(added, (size, *shape)) if place.new else added
 
 
 # -- masks -----------------------------------------------------------------------------------------
@@ -73,25 +73,41 @@ def _is_mask(xp: Any, part: Any) -> bool:
     return hasattr(part, "dtype") and is_mask(part, xp)
 
 
-def _of_arrays(xp: Any, mapped: Set[str], key: Any) -> Any:
+class _Along(NamedTuple):
+    """An index along an axis that is new, of length one: what a boolean without axes is."""
+
+    index: Any
+
+
+def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any) -> Any:
     """Return a key with arrays in place of sequences; masks are the whole key, or indices."""
-    if isinstance(key, list):
+    if isinstance(key, bool | list):
         return _as_array(xp, key)
+    if isinstance(key, Integral):
+        return int(key)  # NumPy's have a shape
     if not isinstance(key, tuple):
         return key
     parts: list[Any] = []
     for part in key:
         each = _as_array(xp, part) if isinstance(part, list | tuple) else part
-        if len(key) > 1 and _is_mask(xp, each):
+        if isinstance(each, bool):
+            index = xp.zeros((int(each),), dtype=xp.int64)
+            parts.append(_Along(in_full(xp, size, index) if "key" in mapped else index))
+        elif isinstance(each, Integral):
+            parts.append(int(each))
+        elif len(key) == 1 or not _is_mask(xp, each):
+            parts.append(each)
+        elif each.ndim:
             _refuse_mapped(mapped)
             parts += xp.nonzero(each)
         else:
-            parts.append(each)
+            (index,) = xp.nonzero(xp.reshape(each, (1,)))
+            parts.append(_Along(in_full(xp, size, index) if "key" in mapped else index))
     return tuple(parts)
 
 
 def _as_array(xp: Any, part: Any) -> Any:
-    return xp.asarray(part, dtype=None if part else xp.int64)
+    return xp.asarray(part, dtype=xp.int64 if part in ([], ()) else None)
 
 
 def _refuse_mapped(mapped: Set[str]) -> None:
@@ -113,24 +129,50 @@ def _rows_first(xp: Any, out: Any, axis: int) -> Any:
 def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
     """Write at a mask: one that differs between members takes one value for all places."""
     if "key" not in mapped:
-        values, selected = value, x.ndim - mask.ndim  # as many axes as what the mask selects has
-        if "value" in mapped:
-            ones = (1,) * max(selected - (value.ndim - 1), 0)
-            if ones:  # how many elements there are may not be known
-                values = xp.reshape(value, (size, *ones, *value.shape[1:]))
+        selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
+        values, lead = value, int("value" in mapped)
+        shape = tuple(getattr(value, "shape", ()))[lead:]
+        kept = _without_leading(xp, x, value, shape, selected, mask)
+        ones = (1,) * (selected - len(kept)) if lead else ()
+        if len(kept) < len(shape) or ones:  # how many elements there are may not be known
+            values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
+        if lead:
             values = xp.moveaxis(values, 0, 1)
-        elif getattr(value, "ndim", 0) == selected:
-            values = xp.expand_dims(value, axis=1)  # behind the selected elements
+        elif len(kept) == selected:
+            values = xp.expand_dims(values, axis=1)  # behind the selected elements
         written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
         return _rows_first(xp, written, mask.ndim)
-    rest = x.ndim - mask.ndim
     shape = getattr(value, "shape", ())[1 if "value" in mapped else 0 :]
     if math.prod(shape) != 1:
         _refuse_mapped(mapped)
+    mask = xp.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    count = size if "value" in mapped else 1
     if hasattr(value, "shape"):
-        kept = (size,) if "value" in mapped else (1,)
-        value = xp.astype(xp.reshape(value, (*kept, *(1,) * (x.ndim - 1))), x.dtype)
-    return xp.where(xp.reshape(mask, (*mask.shape, *(1,) * rest)), value, x)
+        value = xp.reshape(value, (count,))
+    if not hasattr(value, "dtype") or value.dtype != x.dtype:
+        # The library writes it at a mask of its own: it may cast what is written, or refuse.
+        place = xp.zeros((count,), dtype=x.dtype, device=device_of(x))
+        value = xp.__setitem__(place, xp.ones((count,), dtype=mask.dtype), value)
+    value = xp.reshape(value, (count, *(1,) * (x.ndim - 1)))
+    return xp.where(mask, value, x)
+
+
+def _without_leading(xp: Any, x: Any, value: Any, shape: Shape, rank: int, mask: Any) -> Shape:
+    """Return the shape of what is written to a part of so many axes, without those before them.
+
+    They are of length one. Not every library takes them everywhere: it is asked, by a key that is
+    a mask, too, or names one element, or all.
+    """
+    extra = len(shape) - rank
+    if extra <= 0:
+        return shape
+    if mask is None:
+        key, axes = (... if rank else 0), max(rank, 1)
+    else:
+        key, axes = xp.ones((1,) * mask.ndim, dtype=mask.dtype), rank - 1 + mask.ndim
+    part = xp.zeros((1,) * axes, dtype=x.dtype)
+    xp.__setitem__(part, key, xp.zeros((1,) * len(shape), dtype=value.dtype))
+    return shape[extra:]
 
 
 # -- integers, slices and arrays of integers -------------------------------------------------------
@@ -139,48 +181,46 @@ def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: 
 class Place(NamedTuple):
     """Where a key of one member points, and what is selected there.
 
-    ``parts`` has one entry for each axis (and None for new ones). ``rank`` is the number of axes of
-    its arrays, None without arrays; ``at`` is where these stand among the result's. ``shape`` is
-    what a member's result has.
+    ``parts`` has one entry for each axis of these ``lengths`` (and None for new ones), of which
+    ``new`` are the member's only for this key. ``rank`` is the number of axes of its arrays, None
+    without arrays; ``at`` is where these stand among the result's, and ``kept`` is how many axes
+    the result has that are not of arrays.
     """
 
     parts: tuple[Any, ...]
-    rank: int | None
-    at: int
+    lengths: Shape
+    new: Sequence[int]
     mapped: bool
-    lengths: Shape  # of the array's axes
-    kept: int  # the number of the result's axes that are not of arrays
+    kept: int
+    rank: int | None
+    at: int = 0
 
     @classmethod
     def of(cls, xp: Any, key: Any, lengths: Shape, mapped: bool) -> "Place":
         """Return the place that a key points to in a member with axes of these lengths."""
-        parts = _whole(key, len(lengths))
-        arrays = [i for i, part in enumerate(parts) if hasattr(part, "shape")]
+        parts, lengths, new = _whole(key, lengths)
+        ranks = [len(part.shape) - mapped for part in parts if hasattr(part, "shape")]
         kept = sum(part is None or isinstance(part, slice) for part in parts)
-        if not arrays:
-            return cls(parts, None, 0, mapped, lengths, kept)
-        rank = max(len(parts[i].shape) for i in arrays) - mapped
+        if not ranks:
+            return cls(parts, lengths, new, mapped, kept, None)
+        rank = max(ranks)
+        at = _arrays_at(xp, _form(parts, 1 + mapped))
         if mapped:
-            parts = tuple(
-                _ranked(xp, part, rank) if i in arrays else part for i, part in enumerate(parts)
-            )
-        # As NumPy has it: integers count as arrays where there are any, and the axes of arrays that
-        # are not beside each other come first.
-        taken = [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
-        beside = taken == [*range(taken[0], taken[-1] + 1)]
-        at = sum(1 for part in parts[: taken[0]]) if beside else 0
-        return cls(parts, rank, at, mapped, lengths, kept)
+            parts = tuple(_ranked(xp, p, rank) if hasattr(p, "shape") else p for p in parts)
+        return cls(parts, lengths, new, mapped, kept, rank, at)
 
     @property
     def whole(self) -> bool:
         """Whether each axis has an integer or an array: the standard has arrays only so."""
-        return not any(part is None or isinstance(part, slice) for part in self.parts)
+        return not any(part is ... or isinstance(part, slice) for part in self.parts)
 
-    def members_first(self, xp: Any, out: Any) -> Any:
-        """Return what a mapped key selects of one array, with the members first."""
-        return xp.moveaxis(out, self.at, 0) if self.at else out
+    def longer(self, xp: Any, x: Any, members: int = 1) -> Any:
+        """Return an array with the axes that are new for the key, behind those of members."""
+        for axis in self.new:
+            x = xp.expand_dims(x, axis=axis + members)
+        return x
 
-    def below(self, xp: Any, size: int, shape: Shape) -> tuple[Any, ...]:
+    def below(self, xp: Any, size: int) -> tuple[Any, ...]:
         """Return the key of all members."""
         if self.rank is None or not (self.mapped or self.whole):
             return (slice(None), *self.parts)
@@ -190,49 +230,96 @@ class Place(NamedTuple):
 
     def read(self, xp: Any, size: int, x: Any) -> Any:
         """Return what each member of ``x`` has there."""
-        out = xp.__getitem__(x, self.below(xp, size, x.shape))
-        for source, destination in self._moves():
-            out = xp.moveaxis(out, source, destination)
-        return out
+        out = xp.__getitem__(x, self.below(xp, size))
+        return xp.moveaxis(out, *moved) if (moved := self._moved(xp)) else out
 
-    def value(self, xp: Any, value: Any, mapped: bool) -> Any:
+    def read_one(self, xp: Any, x: Any) -> Any:
+        """Return what each member has there that reads, at arrays of its own, the same ``x``."""
+        out, rank = xp.__getitem__(x, self.parts), self.rank or 0
+        at = _arrays_at(xp, _form(self.parts))
+        if at == 0 and (self.at == 0 or rank == 0):
+            return out
+        places = (0, *range(1 + self.at, 1 + self.at + rank))
+        return xp.moveaxis(out, tuple(range(at, at + 1 + rank)), places)
+
+    def value(self, xp: Any, into: Any, value: Any, mapped: bool) -> Any:
         """Return what is to be written there, or added, as the key of all members takes it."""
         if not hasattr(value, "shape"):
             return value
         rank = self.kept + (self.rank or 0)
         shape = value.shape[1:] if mapped else value.shape
-        extra = max(len(shape) - rank, 0)  # leading axes of length one, which NumPy allows
+        kept = _without_leading(xp, into, value, shape, rank, None)
         lead = (value.shape[0],) if mapped else ()
-        moves = self._moves()
-        if not (mapped or moves):
-            return xp.reshape(value, shape[extra:]) if extra else value
-        ones = (1,) * max(rank - len(shape), 0)
-        value = xp.reshape(value, (*(lead or (1,)), *ones, *shape[extra:]))
-        for source, destination in reversed(moves):
-            value = xp.moveaxis(value, destination, source)
-        return value
+        moved = self._moved(xp)
+        if not (mapped or moved):
+            return value if kept == shape else xp.reshape(value, kept)
+        ones = (1,) * (rank - len(kept))
+        value = xp.reshape(value, (*(lead or (1,)), *ones, *kept))
+        return xp.moveaxis(value, *reversed(moved)) if moved else value
 
-    def _moves(self) -> list[tuple[Any, Any]]:
-        """Return how the axes move that the key of all members selects: from where, to where."""
-        if self.rank is None:
-            return []
-        if self.mapped or self.whole:  # the axes of arrays follow the members
-            if self.at == 0 or self.rank == 0:
-                return []
-            sources = tuple(range(1, 1 + self.rank))
-            return [(sources, tuple(range(1 + self.at, 1 + self.at + self.rank)))]
-        taken = [i for i, p in enumerate(self.parts) if not (p is None or isinstance(p, slice))]
-        beside = taken == [*range(taken[0], taken[-1] + 1)]
-        return [] if beside else [(self.rank, 0)]  # the axes of arrays come before the members
+    def _moved(self, xp: Any) -> tuple[Shape, Shape] | None:
+        """Return where the axes of arrays are that the key of all members selects, and belong."""
+        if not self.rank:
+            return None
+        mixed = self.mapped or self.whole  # with the numbers of the members, they come first
+        at = 1 if mixed else _arrays_at(xp, ":" + _form(self.parts))
+        sources, places = (tuple(range(a, a + self.rank)) for a in (at, 1 + self.at))
+        return None if sources == places else (sources, places)
 
 
-def _whole(key: Any, rank: int) -> tuple[Any, ...]:
-    """Return a key with a part for each axis."""
+def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]:
+    """Return a key with a part for each axis, the axes' lengths, and which axes are new."""
     parts = key if isinstance(key, tuple) else (key,)
-    used = sum(part is not None and part is not ... for part in parts)
-    dots = [i for i, part in enumerate(parts) if part is ...]
-    at = dots[0] if dots else len(parts)
-    return (*parts[:at], *(slice(None),) * (rank - used), *parts[at + 1 :])
+    used = sum(not (part is None or part is ... or isinstance(part, _Along)) for part in parts)
+    if used > len(lengths):
+        raise IndexError(f"a key of {used} indices for an array of {len(lengths)} axes")
+    at = next((i for i, part in enumerate(parts) if part is ...), len(parts))
+    between = (slice(None),) * (len(lengths) - used) or parts[at : at + 1]
+    every = (*parts[:at], *between, *parts[at + 1 :])
+    left, longer, new, found = iter(lengths), [], [], []
+    for part in every:
+        if isinstance(part, _Along):
+            new.append(len(longer))
+            longer.append(1)
+            part = part.index
+        elif not (part is None or part is ...):
+            longer.append(next(left))
+        found.append(part)
+    return tuple(found), tuple(longer), new
+
+
+def _form(parts: Sequence[Any], rank: int = 1) -> str:
+    """Return what a key consists of, a character for each part.
+
+    That is ``a`` for an array with at least as many axes as ``rank``, ``0`` for one with fewer,
+    ``i`` for an integer, ``:`` for a slice, ``n`` for None and ``.`` for an ellipsis.
+    """
+    return "".join(
+        ("a" if len(part.shape) >= rank else "0")
+        if hasattr(part, "shape")
+        else {slice: ":", type(None): "n", type(...): "."}.get(type(part), "i")
+        for part in parts
+    )
+
+
+@cache
+def _arrays_at(xp: Any, form: str) -> int:
+    """Return where the axes of arrays stand among those of the result, by what a key consists of.
+
+    The library is asked: in some an integer beside arrays is one of them, as in NumPy, and in
+    others it takes its axis away before. The standard has no keys where it matters.
+    """
+    if "a" not in form or not {*form} & {":", "n"}:
+        return 0
+    indices = {"a": xp.zeros((2,), dtype=xp.int64), "0": xp.zeros((), dtype=xp.int64)}
+    others = {"i": 0, ":": slice(None), "n": None, ".": ...}
+    key = tuple((indices | others)[part] for part in form)
+    x = xp.zeros((1,) * sum(part not in "n." for part in form))
+    try:
+        out = xp.__getitem__(x, key)
+    except IndexError:
+        return 0
+    return int(out.shape.index(2))
 
 
 def _ranked(xp: Any, part: Any, rank: int) -> Any:

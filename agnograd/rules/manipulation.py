@@ -11,6 +11,7 @@ from agnograd.extend import (
     in_one_row,
     inverse_permutation,
     itself,
+    of_numbers,
     reduced_axes,
     reshaped_strides,
     unequal_shapes,
@@ -158,6 +159,8 @@ def _permute_dims_batch(xp: Any, x: Any, axes: int | Sequence[int]) -> Any:
 def _repeat_batch(xp: Any, mapped: Set[str], x: Any, repeats: Any, axis: int | None = None) -> Any:
     if "repeats" in mapped:
         raise unequal_shapes("repeat", "repeat the elements of all members equally often")
+    if len(x.shape) == 1:
+        return of_numbers(xp, x, axis, lambda x, axis: xp.repeat(x, repeats, axis=axis))
     if axis is None:
         x, axis = in_one_row(xp, x), 0
     return xp.repeat(x, repeats, axis=behind(axis, len(x.shape) - 1))

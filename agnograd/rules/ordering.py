@@ -17,6 +17,7 @@ from agnograd.extend import (
     in_one_row,
     is_complex,
     is_python_scalar,
+    of_numbers,
     unequal_shapes,
 )
 
@@ -34,7 +35,9 @@ sets = OpSet("set", samples="agnograd.rules.samples.set")
 def _extreme_batch(name: str) -> Callable[..., Any]:
     def compute(xp: Any, size: int, x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         find, rank = getattr(xp, name), len(x.shape) - 1
-        if axis is not None and rank:
+        if not rank:
+            return of_numbers(xp, x, axis, lambda x, axis: find(x, axis=axis, keepdims=keepdims))
+        if axis is not None:
             return find(x, axis=behind(axis, rank), keepdims=keepdims)
         found = find(in_one_row(xp, x), axis=1)
         return xp.reshape(found, (size, *(1,) * rank)) if keepdims else found
@@ -120,10 +123,14 @@ def _sort_batch(name: str) -> Callable[..., Any]:
     def compute(
         xp: Any, x: Any, axis: int | None = -1, descending: bool = False, stable: bool = True
     ) -> Any:
+        def along(x: Any, axis: Any) -> Any:
+            return getattr(xp, name)(x, axis=axis, descending=descending, stable=stable)
+
+        if len(x.shape) == 1:
+            return of_numbers(xp, x, axis, along)
         if axis is None:
             x, axis = in_one_row(xp, x), 0
-        axis = behind(axis, len(x.shape) - 1)
-        return getattr(xp, name)(x, axis=axis, descending=descending, stable=stable)
+        return along(x, behind(axis, len(x.shape) - 1))
 
     return compute
 

@@ -13,8 +13,8 @@ from agnograd.extend import (
     is_complex,
     is_tracked,
     keep_axes,
+    of_numbers,
     reduced_axes,
-    with_rank,
 )
 
 __all__ = ["direction", "evened", "ops", "products_of_others", "scaled", "sum_dtype", "wide"]
@@ -296,12 +296,15 @@ def _cumulative_batch(name: str) -> Callable[..., Any]:
     def compute(
         xp: Any, x: Any, axis: int | None = None, dtype: Any = None, include_initial: bool = False
     ) -> Any:
-        x = with_rank(xp, x, 1)
+        def along(x: Any, axis: Any) -> Any:
+            return getattr(xp, name)(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
         rank = len(x.shape) - 1
+        if not rank:
+            return of_numbers(xp, x, axis, along)
         if axis is None and rank > 1:
             raise ValueError(f"{name}: give the axis of an array that has several")
-        axis = behind(0 if axis is None else axis, rank)
-        return getattr(xp, name)(x, axis=axis, dtype=dtype, include_initial=include_initial)
+        return along(x, behind(0 if axis is None else axis, rank))
 
     return compute
 

@@ -86,9 +86,10 @@ def _as_indices(parts: tuple[Any, ...]) -> Iterator[Any]:
             continue
         if not isinstance(part, da.Array):
             part = np.asarray(part, dtype=None if np.size(part) else np.int64)
-        if not _is_boolean(part):
+        lazy = isinstance(part, da.Array)
+        if not _is_boolean(part) and not (lazy and math.isnan(part.size)):
             yield part
-        elif isinstance(part, da.Array):
+        elif lazy:
             raise UnsupportedArrayError(
                 "how many elements a mask selects is unknown before Dask computes it, and Dask "
                 "takes no such key: use xp.where(mask, x, 0.0) in place of x[mask], and "

@@ -162,3 +162,24 @@ def test_more_combinations_than_programs_run_as_they_are():
     for n in range(1, MOST + 3):
         for _ in range(2):
             same(ag.vmap(compiled)(*[ROWS] * n), sum([ROWS] * (n - 1), ROWS))
+
+
+@pytest.mark.parametrize(
+    "of_closure",
+    [lambda xp, w: xp.sin(w), lambda xp, w: w[0], lambda xp, w: 1.0 * w, lambda xp, w: w @ w],
+    ids=["a function", "an element", "an operator", "a product"],
+)
+def test_what_members_compute_of_a_closure_alone_is_part_of_the_program(of_closure, xp, library):
+    x = library.asarray([[0.5, -1.0], [2.0, 0.25], [0.1, 0.2]])
+
+    def loss(w):
+        f = ag.compile(lambda x: ag.vmap(lambda m: m * of_closure(xp, w))(x))
+        return xp.sum(xp.sin(f(x)))
+
+    def expected(w):
+        return xp.sum(xp.sin(xp.stack([row * of_closure(xp, w) for row in xp.asarray(x)])))
+
+    w = ag.Variable(library.asarray([0.3, 0.7]))
+    np.testing.assert_allclose(
+        np.asarray(ag.grad(loss)(w).data), np.asarray(ag.grad(expected)(w).data)
+    )

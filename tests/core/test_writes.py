@@ -1,5 +1,6 @@
 """Writes: what is watched stays watched, what is cut off refuses, and an interrupt splits none."""
 
+import operator
 import sys
 
 import numpy as np
@@ -297,3 +298,96 @@ def test_an_interrupt_comes_before_a_write_or_after_it(write, held):
         seen.append(family.state())
     assert len(seen) > 100
     assert all(each in (before, after) for each in seen)
+
+
+# -- in-place operators: an array keeps its shape and dtype ----------------------------------------
+
+# The operator, the dtype and shape of the array, and those of what is beside it.
+IN_PLACE = [
+    (operator.isub, "float64", (3,), "float64", (2, 3)),
+    (operator.iadd, "float64", (), "float64", (3,)),
+    (operator.imul, "float64", (1,), "float64", (3,)),
+    (operator.iadd, "float64", (3,), "float64", (1, 3)),
+    (operator.iadd, "float64", (2, 3), "float64", (3,)),
+    (operator.imatmul, "float64", (2, 2), "float64", (2, 2)),
+    (operator.imatmul, "float64", (2,), "float64", (2, 2)),
+    (operator.imatmul, "float64", (2, 2), "float64", (2, 3)),
+    (operator.iadd, "float32", (3,), "float64", (3,)),
+    (operator.isub, "float64", (3,), "complex128", (3,)),
+    (operator.itruediv, "int64", (3,), "int64", (3,)),
+    (operator.iadd, "int8", (3,), "int64", (3,)),
+    (operator.iadd, "float64", (0, 3), "float32", (3,)),
+]
+
+
+def alone(f, a, b):
+    return f(a, b)
+
+
+def of_members(f, a, b):
+    pairs = [a.__array_namespace__().stack([each, each]) for each in (a, b)]
+    return ag.vmap(f)(*pairs)[1, ...]
+
+
+def of_members_with_one_array(f, a, b):
+    return ag.vmap(f, in_axes=(None, 0))(a, b[None, ...])[0, ...]
+
+
+def of_what_is_outside(f, a, b):
+    return ag.vmap(lambda b: f(a, b))(b[None, ...])[0, ...]
+
+
+def compiled(f, a, b):
+    return ag.compile(f)(a, b)
+
+
+WAYS = (alone, of_members, of_members_with_one_array, of_what_is_outside, compiled)
+
+
+WAYS_OF_LIBRARIES = [
+    (library, way)
+    for library in ("dask", "numpy", "torch")
+    for way in WAYS
+    if (library, way) != ("dask", compiled)  # which are not compiled
+]
+
+
+@pytest.mark.parametrize(("backend", "way"), WAYS_OF_LIBRARIES, indirect=["backend"])
+def test_an_in_place_operator_does_what_numpys_does(xp, way):
+    for operate, dtype, shape, other, beside in IN_PLACE:
+        a, b = np.full(shape, 3, dtype=dtype), np.full(beside, 2, dtype=other)
+
+        def whole(a, b, operate=operate):
+            a = xp.asarray(a, copy=True)
+            return operate(a, b)
+
+        def part(a, b, operate=operate):
+            a = xp.asarray(a, copy=True)
+            a[...] = operate(a[...], b)
+            return a
+
+        try:
+            expected = operate(a.copy(), b)
+        except (TypeError, ValueError):
+            expected = None
+        for f in (whole, part):
+            case = (operate.__name__, dtype, shape, other, beside, f.__name__)
+            given = [xp.asarray(each) for each in (a, b)]
+            if expected is None:
+                with pytest.raises((TypeError, ValueError, RuntimeError)):
+                    way(f, *given)
+                continue
+            found = values(way(f, *given))
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype), case
+            np.testing.assert_array_equal(found, expected, err_msg=str(case))
+
+
+@pytest.mark.parametrize("backend", ["dask"], indirect=True)
+def test_an_array_of_unknown_size_is_written_to(xp):
+    x = xp.asarray(np.asarray([1.0, -2.0, 3.0]))
+    positive = x[x > 0]
+    positive += 1.0
+    np.testing.assert_array_equal(values(positive), [2.0, 4.0])
+    counts = xp.astype(positive, xp.int64)
+    with pytest.raises(TypeError, match="cannot cast what it gives from float64 to int64"):
+        counts += 0.5

@@ -15,7 +15,7 @@ from agnograd._ops.batching import batching_rule
 from agnograd.errors import BatchingError
 from agnograd.extend import OpSet, array
 from agnograd.testing._samples import all_samples
-from arrays import host
+from arrays import host, outcome
 from batches import CASES, integers
 
 DOMAIN = domain_named("numpy")
@@ -296,3 +296,43 @@ def test_a_batch_has_the_gradients_of_single_calls(name):
                         assert found[key] is None or not np.any(host(found[key]))
                     else:
                         assert_same(host(found[key])[index], host(gradient))
+
+
+# -- members without axes --------------------------------------------------------------------------
+
+TWICE = {"repeats": 2, "axis": 0}
+OF_NUMBERS = [
+    (name, options)
+    for options, names in (
+        ({}, "argsort sort nn.softmax nn.log_softmax cumulative_sum flip special.softmax"),
+        ({"axis": 0}, "argsort sort nn.softmax nn.log_softmax mean argmax cumulative_prod flip"),
+        ({"axis": -1}, "special.log_softmax sum linalg.vector_norm argsort"),
+        ({"axis": 1}, "argmax argsort sum"),
+        ({"axis": None}, "sort cumulative_sum max"),
+        ({"axis": ()}, "sum flip"),
+        ({"axis": (0,)}, "max linalg.vector_norm special.log_sum_exp"),
+        ({"axis": 0, "keepdims": True}, "sum argmin std"),
+        ({"include_initial": True}, "cumulative_sum"),
+        (TWICE, "repeat"),
+    )
+    for name in names.split()
+]
+
+
+@pytest.mark.parametrize("backend", ["dask", "numpy", "strict", "torch"], indirect=True)
+def test_an_axis_of_members_without_axes_is_what_it_is_of_one_alone(backend, xp):
+    x = xp.asarray([1.5, -0.5, 2.0]).data
+    for name, options in OF_NUMBERS:
+        op = attrgetter(name)(xp)
+
+        def f(x, op=op, options=options):
+            return op(x, 2, axis=0) if options == TWICE else op(x, **options)
+
+        alone = [outcome(lambda i=i, f=f: host(f(x[i]))) for i in range(SIZE)]
+        if isinstance(alone[0], type):
+            assert outcome(ag.vmap(f), x) is alone[0], (name, options)
+            continue
+        alone = np.stack([np.asarray(values, dtype) for dtype, values in alone])
+        found = host(ag.vmap(f)(x))
+        assert (found.shape, found.dtype) == (alone.shape, alone.dtype), (name, options)
+        np.testing.assert_allclose(found, alone, err_msg=f"{name}: {options}")

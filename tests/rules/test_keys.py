@@ -200,3 +200,156 @@ def test_masks_of_members_select_no_elements(at):
     for f in (lambda x, mask: x[key(mask)], write):
         with pytest.raises(BatchingError, match=r"selects another number of elements.*xp\.where"):
             ag.vmap(f)(x, masks)
+
+
+# -- what libraries read unlike each other ---------------------------------------------------------
+
+LIBRARIES = pytest.mark.parametrize("backend", ["dask", "numpy", "torch"], indirect=True)
+# Integers, and arrays without axes, are among the arrays of a key in some libraries, and not in
+# others. So the axes of the arrays stand elsewhere.
+BESIDE_NUMBERS = [
+    *((1, ALL, "one"), ("one", ALL, 1), (ALL, "one", 1), (ALL, 1, "one"), ("one", 1, ALL)),
+    *(("no axes", ALL, "one"), (ALL, "no axes", "one"), ("one", ALL, "no axes"), (1, ALL, "two")),
+    *((np.int64(1), ALL, "one"), (1, None, ALL, "one"), (..., "one", None, -1), (ALL, "no axes")),
+    *((1, "one", ALL), (ALL, "one", ..., 1)),
+]
+
+
+def of_library(xp, arrays):
+    return [xp.asarray(np.asarray(each)).data for each in arrays]
+
+
+def put(xp, x, value, key):
+    out = xp.asarray(x, copy=True)
+    out[key] = value
+    return out
+
+
+@LIBRARIES
+@pytest.mark.parametrize("key", BESIDE_NUMBERS, ids=str)
+def test_members_read_and_write_beside_numbers_as_each_does_alone(xp, key):
+    rng = np.random.default_rng(5)
+    arrays = drawn(key, rng)
+    xs = rng.normal(size=(MEMBERS, LENGTH, LENGTH, LENGTH))
+    selected = [host(xp.asarray(xs[0])[filled(key, of_library(xp, arrays[0]))]).shape] * MEMBERS
+    values = np.stack([rng.normal(size=shape) for shape in selected])
+
+    def loss(x, value, *arrays):
+        place = filled(key, arrays)
+        return xp.sum(xp.asarray(x)[place] * value) + xp.sum(put(xp, x, value, place) ** 3)
+
+    def each(x, value, *arrays):
+        place = filled(key, arrays)
+        written, slopes = put(xp, x, value, place), ag.grad(loss, argnums=(0, 1))(x, value, *arrays)
+        return [xp.asarray(x)[place], written, *slopes]
+
+    none, every = [0] * len(arrays[0]), [1] * len(arrays[0])
+    for x_mapped, of_key in ((1, none), (1, every), (0, every)):
+        mapped = (x_mapped, 1, *of_key)
+        lists = [xs if x_mapped else [xs[0]] * MEMBERS, values]
+        lists += [[a[i] if m else arrays[0][i] for a in arrays] for i, m in enumerate(of_key)]
+        expected = [each(*of_library(xp, given)) for given in zip(*lists, strict=True)]
+        given = [np.stack(a) if m else a[0] for a, m in zip(lists, mapped, strict=True)]
+        axes = tuple(0 if m else None for m in mapped)
+        found = ag.vmap(each, in_axes=axes)(*of_library(xp, given))
+        for one, all_members in zip(zip(*expected, strict=True), found, strict=True):
+            np.testing.assert_allclose(host(all_members), np.stack([host(a) for a in one]))
+
+
+BOOLEANS = {
+    "beside a slice": (True, ALL, "one"),
+    "of nothing": (False, 0),
+    "between arrays": ("one", True, "one"),
+    "an array": (np.asarray(True), "one"),
+    "alone": True,
+    "a mask beside arrays": (np.asarray([True, False, True]), "one"),
+    "a list beside arrays": ([0, -1], "one"),
+}
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_what_is_no_array_of_members_is_the_same_for_all_beside_theirs(name):
+    key, rng = BOOLEANS[name], np.random.default_rng(6)
+    parts = key if isinstance(key, tuple) else (key,)
+    lists = [
+        rng.normal(size=(MEMBERS, LENGTH, LENGTH)),
+        *map(list, zip(*drawn(parts, rng), strict=True)),
+    ]
+
+    def place(arrays):
+        return filled(key, arrays) if isinstance(key, tuple) else key
+
+    for of_key in {(0,) * (len(lists) - 1), (1,) * (len(lists) - 1)}:
+        members = Members((1, *of_key))
+        members.compare(
+            lambda x, *arrays: XP.asarray(x)[place(arrays)],
+            lambda x, *arrays: x[place(arrays)],
+            lists,
+        )
+        members.compare(
+            lambda x, *arrays: put(XP, x, 7.0, place(arrays)),
+            lambda x, *arrays: written(x, 7.0, place(arrays)),
+            lists,
+        )
+
+
+def test_a_key_of_too_many_indices_is_an_index_error():
+    with pytest.raises(IndexError, match="3 indices for an array of 2 axes"):
+        ag.vmap(lambda x, k: x[0, k, 0])(np.ones((3, 2, 2)), np.zeros((3, 1), dtype=int))
+
+
+# -- dtypes of what is written ---------------------------------------------------------------------
+
+
+def tried(call):
+    """Return a result with its dtype, or the type of the exception."""
+    try:
+        return host(call())
+    except Exception as error:
+        return type(error)
+
+
+VALUES = [True, 2, 300, 0.5, float("nan"), 1.0 + 2.0j]
+VALUES += [np.asarray(each) for each in (1, 0.5, 1.0 + 2.0j)]
+
+
+@pytest.mark.filterwarnings("ignore")  # of casts, in words of each library
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32"])
+@pytest.mark.parametrize("backend", ["dask", "numpy", "strict", "torch"], indirect=True)
+def test_a_write_keeps_the_dtype_and_refuses_what_each_member_refuses(xp, dtype):
+    x = xp.astype(xp.asarray([[1.0, -2.0], [3.0, 4.0]]), getattr(xp, dtype)).data
+    masks = xp.asarray([[True, False], [False, True]]).data
+    keys = {"mask": lambda mask: mask, "number": lambda mask: 0, "all": lambda mask: ...}
+    for (name, key), value in itertools.product(keys.items(), VALUES):
+        given = xp.asarray(value).data if isinstance(value, np.ndarray) else value
+
+        def f(x, mask, key=key, given=given):
+            return put(xp, x, given, key(mask))
+
+        alone = [tried(lambda i=i, f=f: f(x[i, ...], masks[i, ...])) for i in range(2)]
+        found = tried(lambda f=f: ag.vmap(f)(x, masks))
+        if isinstance(alone[0], type):
+            assert found is alone[0], (name, value)
+        else:
+            assert found.dtype == alone[0].dtype
+            np.testing.assert_array_equal(found, np.stack(alone), err_msg=f"{name}: {value}")
+
+
+def test_a_number_written_to_integers_at_masks_of_members_is_cut_in_gradients_too():
+    def f(x):
+        counts = XP.astype(XP.floor(x), XP.int64)
+        counts[x > 0] = 2.7
+        return XP.sum(XP.astype(counts, XP.float64) * x)
+
+    x = np.asarray([[1.5, -0.5], [-2.0, 3.5]])
+    expected = np.stack([ag.grad(f)(each) for each in x])
+    np.testing.assert_array_equal(expected, [[2.0, -1.0], [-2.0, 2.0]])
+    np.testing.assert_array_equal(ag.vmap(ag.grad(f))(x), expected)
+
+
+def test_a_member_takes_no_longer_value_than_it_takes_alone():
+    x, one = np.ones((2, 3)), np.ones((2, 1))
+    for key, refused in ((0, True), (..., False), (np.asarray([True, False, True]), True)):
+        assert isinstance(tried(lambda k=key: written(x[0], one[0][None], k)), type) == refused
+        found = tried(lambda k=key: ag.vmap(lambda x, v: put(XP, x, v[None], k))(x, one))
+        assert isinstance(found, type) == refused

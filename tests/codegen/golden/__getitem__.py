@@ -30,7 +30,7 @@ def __getitem__(x, key, /):
                     return _result
                 _result._node = [_next(_ranks), None, _reading, key, x.shape, x.dtype, _x_node]
                 return _result
-    elif _state.whole and (_at := _entered_above(_domain, '__getitem__')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, '__getitem__')) is not None:
         if _x_node is not None:
             x = _Variable._make(x, _x_node)
         return _at(x, key)

@@ -33,7 +33,7 @@ def add(x1, x2, /):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel(x1, x2)
-    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'add')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:
@@ -108,7 +108,7 @@ def add(x1, x2, /):
     _op = _call
     if _usual or not _state.looks:
         _out = x1 + x2
-    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'add')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:
@@ -181,7 +181,7 @@ def add(x2, x1, /):
     _op = _call
     if _usual or not _state.looks:
         _out = x1 + x2
-    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'add')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:
@@ -263,7 +263,7 @@ def add(x1, x2, /):
     _op = _call
     if _usual or not _state.looks:
         _out = x1 + x2
-    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'add')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:

@@ -14,7 +14,7 @@ def concat(arrays, /, *, axis=0):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel(arrays, axis=axis)
-    elif _state.whole and (_at := _entered_above(_domain, 'concat')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'concat')) is not None:
         arrays = [_Variable._make(*_each) for _each in zip(arrays, _edges)]
         return _at(arrays, axis=axis)
     else:

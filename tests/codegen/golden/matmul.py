@@ -32,7 +32,7 @@ def matmul(x1, x2, /):
             _out = x1.dot(x2)
         else:
             _out = _kernel___matmul(x1, x2)
-    elif _state.whole and (_at := _entered_above(_domain, 'matmul')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'matmul')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:
@@ -89,7 +89,7 @@ def matmul(x1, x2, /):
             _out = x1.dot(x2)
         else:
             _out = _kernel___matmul(x1, x2)
-    elif _state.whole and (_at := _entered_above(_domain, 'matmul')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'matmul')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:

@@ -36,7 +36,7 @@ def multiply(x1, x2, /):
             _out = _kernel___multiply(x1, x2)
         else:
             _out = _kernel___scalar_product(x1, x2)
-    elif _state.whole and (_at := _entered_above(_domain, 'multiply')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'multiply')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:
@@ -120,7 +120,7 @@ def multiply(x1, x2, /):
     _op = _call
     if _usual or not _state.looks:
         _out = x1 * x2
-    elif _state.whole and (_at := _entered_above(_domain, 'multiply')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'multiply')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:

@@ -20,7 +20,7 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel___add(x, axis, dtype, None, keepdims)
-    elif _state.whole and (_at := _entered_above(_domain, 'sum')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'sum')) is not None:
         if _x_node is not None:
             x = _Variable._make(x, _x_node)
         return _at(x, axis=axis, dtype=dtype, keepdims=keepdims)

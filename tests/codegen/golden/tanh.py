@@ -18,7 +18,7 @@ def tanh(x, /):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel(x)
-    elif _state.whole and (_at := _entered_above(_domain, 'tanh')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'tanh')) is not None:
         if _x_node is not None:
             x = _Variable._make(x, _x_node)
         return _at(x)

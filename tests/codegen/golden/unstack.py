@@ -22,7 +22,7 @@ def unstack(x, /, *, axis=0):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel(x, axis=axis)
-    elif _state.whole and (_at := _entered_above(_domain, 'unstack')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'unstack')) is not None:
         if _x_node is not None:
             x = _Variable._make(x, _x_node)
         return _at(x, axis=axis)

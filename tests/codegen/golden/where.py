@@ -35,7 +35,7 @@ def where(condition, x1, x2, /):
     _op = _call
     if _usual or not _state.looks:
         _out = _kernel(condition, x1, x2)
-    elif _state.whole and (_at := _entered_above(_domain, 'where')) is not None:
+    elif _state.whole and (_at := _taken_over(_domain, 'where')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
         if _x2_node is not None:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
 
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
-
-def verified(function: Callable[..., Any], domain: Domain, name: str) -> Callable[..., Any]:
+def verified(function: Callable[..., Any], level: int, name: str) -> Callable[..., Any]:
     """Return a raw function of a level that checks what it is given, and what it returns.
 
     Raises
@@ -30,36 +27,34 @@ def verified(function: Callable[..., Any], domain: Domain, name: str) -> Callabl
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for each in _arrays((args, kwargs)):
-            if isinstance(each, Variable) and each._domain.level >= domain.level:
-                return function(*args, **kwargs)  # left to the function of Variables
-            _hold(level_of(each) <= domain.level, f"{name} is given", each, domain)
+            if level_of(each) > level - isinstance(each, Variable):
+                return function(*args, **kwargs)  # left to another level, or to the namespace
             check_below(each, f"{name} is given")
         out = function(*args, **kwargs)
         for each in _arrays(out):
-            own = not isinstance(each, Variable) and level_of(each) == domain.level
-            _hold(own, f"{name} returns", each, domain)
+            own = not isinstance(each, Variable) and level_of(each) == level
+            _hold(own, f"{name} returns", each, level)
             check_below(each, f"{name} returns")
         return out
 
     return checked
 
 
-def check_left(result: Any, domain: Domain) -> None:
+def check_left(result: Any, level: int) -> None:
     """Check what leaves an interpretation: no array of it is in there."""
-    _hold(level_of(result) < domain.level, "a function returns", result, domain)
+    _hold(level_of(result) < level, "a function returns", result, level)
     check_below(result, "a function returns")
 
 
 def check_below(array: Any, what: str) -> None:
     """Check that each array holds one from below, and each Variable one of its own domain."""
     while type(array) in derived or isinstance(array, Variable):
-        inner = array._raw  # of an array of a level, its payload
         if isinstance(array, Variable):
-            domain = array._domain
-            _hold(isinstance(inner, domain.array_types), f"{what} a Variable with", inner, domain)
+            own, inner = array._domain, array._raw
+            _hold(isinstance(inner, own.array_types), f"{what} a Variable with", inner, own.level)
         else:
-            domain = derived[type(array)]
-            _hold(level_of(inner) < domain.level, f"{what} an array with", inner, domain)
+            level, inner = derived[type(array)].level, array.payload
+            _hold(level_of(inner) < level, f"{what} an array with", inner, level)
         array = inner
 
 
@@ -69,12 +64,10 @@ def level_of(array: Any) -> int:
     return 0 if domain is None else domain.level
 
 
-def _hold(holds: bool, what: str, array: Any, domain: Domain) -> None:
+def _hold(holds: bool, what: str, array: Any, level: int) -> None:
     if not holds:
-        raise AssertionError(
-            f"{what} {type(array).__name__} of level {level_of(array)}, at level {domain.level} "
-            f"({domain.backend.name})"
-        )
+        kind = type(array).__name__
+        raise AssertionError(f"{what} {kind} of level {level_of(array)}, at level {level}")
 
 
 def _arrays(values: Any) -> Iterator[Any]:

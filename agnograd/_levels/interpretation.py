@@ -10,7 +10,6 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, at_home
 from agnograd._arrays.levels import derived, highest, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
@@ -18,6 +17,9 @@ from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
+from agnograd._levels.border import Border
+from agnograd._levels.interpreted import Functions, Interpreted, Run, _replaced, at_home
+from agnograd._levels.invariants import verified
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
@@ -88,7 +90,7 @@ class Interpretation(Backend):
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
-        # Whether ops check what has to hold where levels meet: ``agnograd._arrays.invariants``.
+        # Whether ops check what has to hold where levels meet: ``agnograd._levels.invariants``.
         self.verifies = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
         self._kinds = (Variable, *below.array_types)
         self._entered_below = entered(level=below if below.level else None)
@@ -167,7 +169,7 @@ class Interpretation(Backend):
                 payloads.append(value)
                 return value
 
-            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+            if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
                 return at(*args, **kwargs)
             args = _replaced(payload, args)
             kwargs = {name: _replaced(payload, value) for name, value in kwargs.items()}
@@ -290,13 +292,27 @@ class Interpretation(Backend):
                 return self.below.namespace
         return self.below.raw
 
-    def of_variables(self, name: str, *values: Any) -> Callable[..., Any] | None:
-        """Return an op's function of Variables if one of this level, or above, is among values."""
+    def elsewhere(self, name: str, *values: Any) -> Callable[..., Any] | None:
+        """Return the function that computes an op of values which are not for this level's own.
+
+        That is a raw function of a level above, if an array of that is among them; or a function of
+        Variables, if one of this level or above is. Otherwise it is None.
+        """
         found = highest(self.below, values)
-        if found.level < self.level or not _has_variable(values, self.level):
+        if found.level < self.level:
             return None
-        function: Callable[..., Any] = attrgetter(name)(found.namespace)
+        variables = _has_variable(values, self.level)
+        if found.level == self.level and not variables:
+            return None
+        function: Callable[..., Any] = attrgetter(name)(found.namespace if variables else found.raw)
         return function
+
+    def is_elsewhere(self, value: Any) -> bool:
+        """Return whether ``elsewhere`` has a function for a value."""
+        domain = derived.get(type(value))
+        if domain is None or domain.level < self.level:
+            return False
+        return domain.level > self.level or isinstance(value, Variable)
 
     def moved(self, array: Any, payload: Any, there: Domain) -> Any:
         """Return an array of ``there``, this interpretation of another library, by its payload."""
@@ -306,6 +322,13 @@ class Interpretation(Backend):
         """Return what computes an op, by its name, on arrays of this backend."""
         found: Callable[..., Any] = attrgetter(name)(built[self.name].raw)
         return found
+
+    def kernel(self, op: Op) -> Callable[..., Any] | None:
+        """Return what computes an op on arrays: its rule, which is checked if that is asked for."""
+        rule = self.rule(op)
+        if rule is None or not self.verifies:
+            return rule
+        return verified(rule, self.level, op.name)
 
     # -- as a backend ------------------------------------------------------------------------------
 

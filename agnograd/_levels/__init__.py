@@ -1,0 +1,1 @@
+"""Interpretations: backends that stand on others, their arrays, and what crosses their border."""

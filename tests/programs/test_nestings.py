@@ -1,0 +1,226 @@
+"""Random nestings of transformations, against nested dual numbers; see ``--programs=N``.
+
+A failure is reported as a script that runs by itself. ``tests/helpers/search_nestings.py`` checks
+many of them in several processes.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import agnograd as ag
+import duals
+import nestings
+import twin
+from drawn import choosing, search
+from nesting_writer import Writer
+from nestings import Nesting
+from own_derivatives import FUNCTIONS
+
+POINTS = np.asarray([0.3, 0.7, -0.45])
+
+
+@st.composite
+def drawn(draw, backend):
+    return Nesting(*Writer(choosing(draw)).written, backend)
+
+
+def test_random_nestings_are_those_of_nested_dual_numbers(backend, request):
+    count = max(1, request.config.getoption("--programs") // 2)
+    results = Counter()
+
+    def holds(nesting):
+        try:
+            failure = nestings.check(nesting)
+        except twin.InconclusiveError:
+            results["inconclusive"] += 1
+            return
+        if failure is not None and failure.refused:
+            results["refused"] += 1
+        elif failure is not None:
+            raise AssertionError(failure.text)
+
+    assert search(count, holds, drawn(backend)) == count
+    assert results["inconclusive"] <= 3 + 0.1 * count
+    assert results["refused"] <= 3 + 0.03 * count
+
+
+# -- what was wrong -------------------------------------------------------------------------------
+
+FIXED = {
+    "a gradient of a Jacobian whose passes run at once": """
+def program(x):
+    def g(u):
+        return u * xp.var(u)
+    return ag.grad(lambda u: xp.sum(ag.jacobian(g)(u) ** 2))(x)
+""",
+    "a gradient of a Jacobian of one pass for each element": """
+def program(x):
+    def g(u):
+        return u * xp.var(u)
+    return ag.grad(lambda u: xp.sum(ag.jacobian(g, chunk_size=1)(u) ** 2))(x)
+""",
+    "a compiled Jacobian": """
+def program(x):
+    return ag.compile(ag.jacobian(xp.nn.softmax), lowering="plain")(x)
+""",
+    "Jacobians of members": """
+def program(x):
+    return ag.vmap(ag.jacobian(xp.nn.softmax))(xp.stack([x, x]))
+""",
+    "members of a pullback, in a gradient": """
+def program(x):
+    def g(u):
+        value, pull = ag.vjp(xp.var, u)
+        return xp.sum(ag.vmap(lambda s: pull(s * value)[0])(xp.stack([u[0], u[1]])) ** 2)
+    return ag.grad(g)(x)
+""",
+    "members of a pullback, along a tangent": """
+def program(x):
+    def g(u):
+        value, pull = ag.vjp(xp.nn.softmax, u)
+        return ag.vmap(lambda s: pull(s * value)[0])(xp.stack([u, 2.0 * u]))
+    return ag.jvp(g, x, x)[1]
+""",
+    "what is cut for each member": """
+def program(x):
+    return ag.grad(lambda u: xp.sum(ag.vmap(lambda m: ag.stop_gradient(m) * m)(u)))(x)
+""",
+    "what is detached for each member": """
+def program(x):
+    return ag.grad(lambda u: xp.sum(ag.vmap(lambda m: m.detach() * m)(u)))(x)
+""",
+    "a rounding of members": """
+def program(x):
+    def g(u):
+        return xp.sum(ag.vmap(lambda v: xp.sum(Rounded()(v)))(xp.stack([u, u])))
+    return ag.grad(g)(x)
+""",
+    "a reversal in a Jacobian": """
+def program(x):
+    return ag.jacobian(lambda u: ag.vmap(lambda v: Reversed()(v) * v)(xp.stack([u, u])))(x)
+""",
+    "a reversal of members, in a checkpoint, along a tangent": """
+def program(x):
+    g = ag.checkpoint(lambda u: ag.vmap(lambda v: Reversed()(v) * v)(xp.stack([u, u])))
+    return ag.jvp(g, x, x)[1]
+""",
+    "a reversal of members, compiled": """
+def program(x):
+    g = ag.grad(lambda u: xp.sum(ag.vmap(lambda v: Reversed()(v) * v)(xp.stack([u, u]))))
+    return ag.compile(g, lowering="plain")(x)
+""",
+}
+BESIDE = """
+def program(x, y):
+    return ag.grad(lambda u: xp.sum(u * y))(x)
+"""
+
+
+@pytest.mark.parametrize("size", [3, 17])
+@pytest.mark.parametrize("source", FIXED.values(), ids=FIXED)
+def test_levels_meet_in(source, size, backend):
+    for mode in ("raw", "backward"):
+        inputs = [np.linspace(0.3, 1.2, size)]
+        failure = nestings.check(Nesting(source, inputs, mode, 2, backend))
+        assert failure is None, failure.text
+
+
+def test_a_gradient_of_raw_arrays_keeps_the_graph_of_a_closure(backend):
+    inputs = [np.linspace(0.3, 1.2, 3), np.linspace(1.0, 2.0, 3)]
+    failure = nestings.check(Nesting(BESIDE, inputs, "beside a tracked one", 1, backend))
+    assert failure is None, failure.text
+
+
+# -- the twin -------------------------------------------------------------------------------------
+
+
+def along(source, x, step):
+    """Return the sum of what a program's twin computes, some steps further."""
+    nesting = Nesting(source, [x + step * np.cos(np.arange(x.size))], "raw", 2)
+    return float(np.sum(np.sin(nesting.expected())))
+
+
+def test_derivatives_of_the_twin_are_those_by_differences():
+    checked, step = 0, 1e-3
+    for seed in range(400):
+        nesting, _ = nestings.drawn(seed)
+        known = nesting.transformations & {*FUNCTIONS, "stop_gradient", "detach"}
+        if known or nesting.mode != "backward" or nesting.inputs[0].size > 3:
+            continue
+        (x,) = nesting.inputs
+        try:
+            found = nesting.expected() @ np.cos(np.arange(x.size))
+            at = {k: along(nesting.source, x, k * step) for k in (-4, -2, -1, 1, 2, 4)}
+        except (twin.InconclusiveError, duals.TooLargeError):
+            continue
+        coarse = (at[-4] - 8 * at[-2] + 8 * at[2] - at[4]) / (24 * step)
+        fine = (at[-2] - 8 * at[-1] + 8 * at[1] - at[2]) / (12 * step)
+        if abs(coarse - fine) < 1e-8 * (1 + abs(fine)):  # no kink is as near as that
+            assert abs(found - fine) < 1e-7 * (1 + abs(fine)), nesting.script()
+            checked += 1
+    assert checked >= 20
+
+
+OF_ONES_OWN = {
+    "Rounded": (lambda x, y: 1.0 + 0 * x, lambda x, y: 0 * x),
+    "Reversed": (lambda x, y: -0.5 + 0 * x, lambda x, y: 0 * x),
+    "Steep": (lambda x, y: x + 2.0, lambda x, y: 1.0 + 0 * x),
+    "OfOutput": (lambda x, y: np.exp(y), lambda x, y: np.exp(2.0 * y)),
+    "wrapped": (lambda x, y: x + y, lambda x, y: 1.0 + x + y),
+    "root": (lambda x, y: 1 / (3 * y**2 + 1), lambda x, y: -6 * y / (3 * y**2 + 1) ** 3),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONES_OWN)
+def test_the_twin_knows_derivatives_of_ones_own(name):
+    function = FUNCTIONS[name]
+    first, second = OF_ONES_OWN[name]
+    value = function(POINTS).of
+    gradient = twin.grad(lambda x: twin.XP.sum(function(x)))
+    with duals.limited():
+        np.testing.assert_allclose(gradient(POINTS).of, first(POINTS, value))
+        curvature = twin.grad(lambda x: twin.XP.sum(gradient(x)))(POINTS)
+    np.testing.assert_allclose(curvature.of, second(POINTS, value))
+
+
+# -- the machinery --------------------------------------------------------------------------------
+
+
+def test_nestings_have_all_transformations():
+    used = Counter()
+    for seed in range(300):
+        used.update(nestings.drawn(seed)[0].transformations)
+    assert {*vars(twin.AG), *FUNCTIONS, "detach"} <= set(used)
+
+
+def test_a_planted_defect_is_found_and_shrunk_to_a_script(monkeypatch):
+    monkeypatch.setattr(ag, "stop_gradient", lambda x: x)
+    for seed in range(200):
+        nesting, choices = nestings.drawn(seed)
+        try:
+            failure = nestings.check(nesting)
+        except twin.InconclusiveError:
+            continue
+        if failure is not None and failure.kind == "value":
+            break
+    small = nestings.smaller(choices, "numpy", "value")
+    assert "stop_gradient" in small.source
+    assert small.source.count("\n") <= 8
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        exec(compile(small.script(), "script", "exec"), {})
+    monkeypatch.undo()
+    exec(compile(small.script(), "script", "exec"), {})
+
+
+def test_many_nestings_are_checked_in_processes():
+    file = Path(__file__).parents[1] / "helpers" / "search_nestings.py"
+    command = [sys.executable, str(file), "--nestings", "8", "--processes", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 8 nestings" in done.stdout
