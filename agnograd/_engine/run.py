@@ -80,8 +80,7 @@ def run_pass(
     this.arrivals = arrivals = Arrivals(not create_graph and level is None)
     for node, g in seeds:
         arrivals.add(node, g)
-        if g.shape and domain_at(node).is_large(g):
-            arrivals.special = True
+        arrivals.special |= bool(g.shape) and domain_at(node).is_large(g)
     if mode is not None or create_graph or retain_graph or retain_grads or level is not None:
         this.level, this.connects = level, connects
         this.ask(mode, create_graph, retain_graph, retain_grads)
@@ -241,11 +240,9 @@ class Pass:
         else:
             pairs = self.pairs(node, g)
         self.hand_on(pairs, node[OP].domain)
-        if self.awaited is None:
-            return None, None
-        gradients, queue = self.arrivals.gradients, self.arrivals.queue
-        for edge in edges_of(node):  # leaves arrive whose last use has run
-            if edge is None or self.awaited.get(edge[RANK]) != node[RANK]:
+        gradients, queue, awaited = self.arrivals.gradients, self.arrivals.queue, self.awaited
+        for edge in edges_of(node) if awaited else ():  # leaves arrive whose last use has run
+            if edge is None or awaited is None or awaited.get(edge[RANK]) != node[RANK]:
                 continue
             if edge[RANK] in gradients:
                 queue.remove(edge)
