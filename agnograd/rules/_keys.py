@@ -303,7 +303,7 @@ def _form(parts: Sequence[Any], rank: int = 1) -> str:
         [
             _FORMS[type(part)]
             if type(part) in _FORMS
-            else ("a" if len(part.shape) >= rank else "0")
+            else ("a" if len(getattr(part, "shape", ())) >= rank else "0")
             for part in parts
         ]
     )
