@@ -217,7 +217,7 @@ class Place(NamedTuple):
         if not ranks:
             return cls(parts, lengths, new, mapped, kept, None)
         rank = max(ranks)
-        at = _arrays_at(xp, _form(parts, 1 + mapped))
+        at = _arrays_at(xp, _form(parts, 1 + mapped)) if kept else 0
         if mapped:
             parts = tuple(_ranked(xp, p, rank) if hasattr(p, "shape") else p for p in parts)
         return cls(parts, lengths, new, mapped, kept, rank, at)
@@ -249,7 +249,7 @@ class Place(NamedTuple):
     def read_one(self, xp: Any, x: Any) -> Any:
         """Return what each member has there that reads, at arrays of its own, the same ``x``."""
         out, rank = xp.__getitem__(x, self.parts), self.rank or 0
-        at = _arrays_at(xp, _form(self.parts))
+        at = _arrays_at(xp, _form(self.parts)) if self.kept else 0
         if at == 0 and (self.at == 0 or rank == 0):
             return out
         places = (0, *range(1 + self.at, 1 + self.at + rank))
@@ -272,15 +272,15 @@ class Place(NamedTuple):
 
     def _moved(self, xp: Any) -> tuple[Shape, Shape] | None:
         """Return where the axes of arrays are that the key of all members selects, and belong."""
-        if not self.rank:
-            return None
         mixed = self.mapped or self.whole  # with the numbers of the members, they come first
+        if not self.rank or (mixed and self.at == 0):
+            return None
         at = 1 if mixed else _arrays_at(xp, ":" + _form(self.parts))
         sources, places = (tuple(range(a, a + self.rank)) for a in (at, 1 + self.at))
         return None if sources == places else (sources, places)
 
 
-def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]:
+def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, Sequence[int]]:
     """Return a key with a part for each axis, the axes' lengths, and which axes are new."""
     parts = key if isinstance(key, tuple) else (key,)
     used = sum(not (part is None or part is ... or isinstance(part, _Along)) for part in parts)
@@ -289,6 +289,8 @@ def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]
     at = next((i for i, part in enumerate(parts) if part is ...), len(parts))
     between = (slice(None),) * (len(lengths) - used) or parts[at : at + 1]
     every = (*parts[:at], *between, *parts[at + 1 :])
+    if not any(type(part) is _Along for part in every):  # most often
+        return every, lengths, ()
     left = iter(lengths)
     longer: list[int] = []
     new: list[int] = []
@@ -311,11 +313,16 @@ def _form(parts: Sequence[Any], rank: int = 1) -> str:
     ``i`` for an integer, ``:`` for a slice, ``n`` for None and ``.`` for an ellipsis.
     """
     return "".join(
-        ("a" if len(part.shape) >= rank else "0")
-        if hasattr(part, "shape")
-        else {slice: ":", type(None): "n", type(...): "."}.get(type(part), "i")
-        for part in parts
+        [
+            _FORMS[type(part)]
+            if type(part) in _FORMS
+            else ("a" if len(getattr(part, "shape", ())) >= rank else "0")
+            for part in parts
+        ]
     )
+
+
+_FORMS = {int: "i", slice: ":", type(None): "n", type(...): "."}
 
 
 @cache
