@@ -154,9 +154,12 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, domain.array_types):
         return value if type(value) in domain.plain_types else domain.backend.array(value), None
     if isinstance(value, Number):
-        return later("agnograd._util.checks", "python_number")(value), None
+        return _python_number(domain, call.name, value), None
     if isinstance(value, list | tuple):
-        return unwrap(call, name, as_operand(domain, value))
+        if holds_variable(value):
+            return unwrap(call, name, as_operand(domain, value))
+        # The namespace would make an array of the level that is entered.
+        return domain.library.asarray(value, dtype=_listed_dtype(domain, value)), None
     if is_array(value):
         return _constant(domain, f"{call.name}: argument {name!r}", value, beside), None
     if getattr(type(value), "__array_function__", None) is not None:
@@ -167,6 +170,14 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
             "array that it holds"
         )
     return value, None
+
+
+def _python_number(domain: Domain, name: str, value: Any) -> Any:
+    """Return a number of any class as one of Python's; a level knows no others."""
+    found = later("agnograd._util.checks", "python_number")(value)
+    if domain.level and not is_python_scalar(found):
+        raise TypeError(f"{name}: a {_type_of(value)} is neither an array nor a number of Python's")
+    return found
 
 
 def _constant(domain: Domain, what: str, value: Any, beside: Any) -> Any:
@@ -270,10 +281,12 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
         return value
     if isinstance(value, list | tuple):
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
-    own = isinstance(value, domain.array_types) or domain.level
+    own = isinstance(value, domain.array_types) or (
+        domain.level and domain.backend.lift(value) is not NotImplemented
+    )
     if not own and backend_of_array(value) not in (None, domain.backend):
         if isinstance(value, Number):
-            return later("agnograd._util.checks", "python_number")(value)
+            return _python_number(domain, "an operand", value)
         value = _constant(domain, "an operand", value, beside)
     return domain.namespace.asarray(value)
 

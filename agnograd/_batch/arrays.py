@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run, at_home
-from agnograd._arrays.levels import levels_up
+from agnograd._arrays.levels import levels_up, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
+from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_mask, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
@@ -276,14 +276,44 @@ class Batches(Interpretation):
         return in_full(xp, run.size, payload)
 
     def _key(self, xp: Any, key: Any, run: Members | None) -> Any:
-        if isinstance(key, tuple):
-            return tuple([self._key(xp, part, run) for part in key])
-        if isinstance(key, slice):
-            bounds = key.start, key.stop, key.step
+        """Return a key with payloads in place of arrays, all of them mapped if any is."""
+        if not isinstance(key, tuple):
+            return self.payload(self._part(xp, key, run))
+        found: list[Any] = []
+        for each in key:
+            part = self._part(xp, each, run)
+            shape = getattr(part, "shape", None)
+            if shape is None:
+                found.append(part)
+            elif run is not None and shape and getattr(part, "run", None) is None:
+                payload = self.payload(part)  # a mask selects the same indices for all members
+                indices = xp.nonzero(payload) if is_mask(payload, xp) else (payload,)
+                found += [in_full(xp, run.size, index) for index in indices]
+            else:
+                found.append(self._member(xp, part, run))
+        return tuple(found)
+
+    def _part(self, xp: Any, part: Any, run: Members | None) -> Any:
+        """Return a part of a key, as an array of the library where it is one of another one."""
+        if isinstance(part, slice):
+            bounds = part.start, part.stop, part.step
             if any(type(bound) is self.array_class for bound in bounds):
                 return slice(*[b if b is None else b.__index__() for b in bounds])
-            return key
-        return self._member(xp, key, run) if hasattr(key, "shape") else key
+        elif isinstance(part, list | tuple) and run is not None:
+            return xp.asarray(part, dtype=None if part else xp.int64)
+        elif hasattr(part, "shape") and not isinstance(part, (self.array_class, *self._kinds)):
+            return self._of_another(part, run)
+        return part
+
+    def _of_another(self, part: Any, run: Members | None) -> Any:
+        """Return another library's array in a key as one of this library, if rules need that.
+
+        Libraries take indices as they are, and some know only so how many elements a mask selects.
+        """
+        backend = root_of(self.below).backend
+        masks = str(getattr(part, "dtype", "")) == "bool"
+        needed = run is not None or (masks and not backend.capabilities.unknown_shapes)
+        return backend.constant(part) if needed and backend.accepts(part) else part
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:

@@ -5,7 +5,7 @@ of the key, the first one.
 """
 
 import math
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from agnograd.errors import BatchingError
@@ -20,11 +20,12 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     """Return ``x[key]`` of each member."""
     if "x" in mapped and is_basic(key):  # most often
         return xp.__getitem__(x, (slice(None), *(key if isinstance(key, tuple) else (key,))))
-    key = _of_arrays(xp, mapped, key)
-    shape = x.shape[1:] if "x" in mapped else x.shape
+    lead = x.shape[: int("x" in mapped)]
+    key, shape = _of_arrays(xp, mapped, key, x.shape[len(lead) :])
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
         return _rows_first(xp, xp.__getitem__(_masked_first(xp, x, mask), mask), 1)
+    x = _with_axes(xp, x, (*lead, *shape))
     place = Place.of(xp, key, shape, "key" in mapped)
     if "x" not in mapped:  # the members read one array
         return place.members_first(xp, xp.__getitem__(x, place.parts))
@@ -33,19 +34,21 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
 
 def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) -> Any:
     """Return each member of ``x`` with ``value`` at ``key``."""
-    key = _of_arrays(xp, mapped, key)
     if "x" not in mapped:
         x = xp.broadcast_to(xp.expand_dims(x, axis=0), (size, *x.shape))
+    key, shape = _of_arrays(xp, mapped, key, x.shape[1:])
     if (mask := _mask(xp, key)) is not None:
         return _write_mask(xp, size, mapped, x, mask, value)
-    place = Place.of(xp, key, x.shape[1:], "key" in mapped)
-    below = place.below(xp, size, x.shape)
-    return xp.__setitem__(x, below, place.value(xp, value, "value" in mapped))
+    place = Place.of(xp, key, shape, "key" in mapped)
+    below = place.below(xp, size, x)
+    into = _with_axes(xp, x, (size, *shape))
+    written = xp.__setitem__(into, below, place.value(xp, value, "value" in mapped))
+    return _with_axes(xp, written, x.shape)
 
 
 def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shape) -> Any:
     """Return zeros of ``shape`` for each member with ``values`` added at ``key``."""
-    key = _of_arrays(xp, mapped, key)
+    key, full = _of_arrays(xp, mapped, key, shape)
     if "values" not in mapped:
         values = xp.broadcast_to(xp.expand_dims(values, axis=0), (size, *values.shape))
     if (mask := _mask(xp, key)) is not None:
@@ -54,10 +57,10 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
         into = (*mask.shape, size, *rest)
         found = xp.scatter_add(xp.moveaxis(values, 0, 1), mask, shape=into)
         return _rows_first(xp, found, mask.ndim)
-    place = Place.of(xp, key, shape, "key" in mapped)
-    whole = (size, *shape)
-    below = place.below(xp, size, whole)
-    return xp.scatter_add(place.value(xp, values, True), below, shape=whole)
+    place = Place.of(xp, key, full, "key" in mapped)
+    below = place.below(xp, size, values)
+    found = xp.scatter_add(place.value(xp, values, True), below, shape=(size, *full))
+    return _with_axes(xp, found, (size, *shape))
 
 
 # -- masks -----------------------------------------------------------------------------------------
@@ -73,25 +76,54 @@ def _is_mask(xp: Any, part: Any) -> bool:
     return hasattr(part, "dtype") and is_mask(part, xp)
 
 
-def _of_arrays(xp: Any, mapped: Set[str], key: Any) -> Any:
-    """Return a key with arrays in place of sequences; masks are the whole key, or indices."""
-    if isinstance(key, list):
-        return _as_array(xp, key)
-    if not isinstance(key, tuple):
-        return key
-    parts: list[Any] = []
-    for part in key:
-        each = _as_array(xp, part) if isinstance(part, list | tuple) else part
-        if len(key) > 1 and _is_mask(xp, each):
+def _of_arrays(
+    xp: Any, mapped: Set[str], key: Any, lengths: Shape
+) -> tuple[Any, Shape]:
+    """Return a key with arrays in place of sequences, and the lengths of the axes that it is for.
+
+    A mask is the whole key, or becomes indices. One without axes, as True is, beside other parts
+    of the key stands for an index of an axis of its own, of length one.
+    """
+    parts = [
+        _as_array(xp, part) if isinstance(part, list | tuple | bool) else part
+        for part in (key if isinstance(key, tuple) else (key,))
+    ]
+    if len(parts) == 1:
+        return parts[0], lengths
+    found: list[Any] = []
+    full, axis = [*lengths], 0
+    ranks = [part.ndim if _is_mask(xp, part) else int(part is not None) for part in parts]
+    for part, rank in zip(parts, ranks, strict=True):
+        if part is ...:
+            axis += len(lengths) - (sum(ranks) - 1)
+            found.append(part)
+        elif _is_mask(xp, part):
             _refuse_mapped(mapped)
-            parts += xp.nonzero(each)
+            if not rank:
+                full.insert(axis, 1)
+                part, rank = xp.reshape(part, (1,)), 1
+            _check_mask(part.shape, full[axis : axis + rank])
+            found += xp.nonzero(part)
+            axis += rank
         else:
-            parts.append(each)
-    return tuple(parts)
+            found.append(part)
+            axis += rank
+    return tuple(found), tuple(full)
+
+
+def _check_mask(shape: Shape, lengths: Sequence[int]) -> None:
+    """Check that a mask fits its axes, as far as lengths are known: Dask has NaN for others."""
+    if any(one != other and one == one and other == other for one, other in zip(shape, lengths)):
+        raise IndexError(f"a mask of shape {shape} does not fit axes of lengths {(*lengths,)}")
 
 
 def _as_array(xp: Any, part: Any) -> Any:
-    return xp.asarray(part, dtype=None if part else xp.int64)
+    return xp.asarray(part, dtype=None if part or part is False else xp.int64)
+
+
+def _with_axes(xp: Any, x: Any, shape: Shape) -> Any:
+    """Return an array with axes of length one more, or fewer."""
+    return x if len(x.shape) == len(shape) else xp.reshape(x, shape)
 
 
 def _refuse_mapped(mapped: Set[str]) -> None:
@@ -180,17 +212,17 @@ class Place(NamedTuple):
         """Return what a mapped key selects of one array, with the members first."""
         return xp.moveaxis(out, self.at, 0) if self.at else out
 
-    def below(self, xp: Any, size: int, shape: Shape) -> tuple[Any, ...]:
-        """Return the key of all members."""
+    def below(self, xp: Any, size: int, beside: Any) -> tuple[Any, ...]:
+        """Return the key of all members, with arrays on the device of another array."""
         if self.rank is None or not (self.mapped or self.whole):
             return (slice(None), *self.parts)
-        device = next(device_of(part) for part in self.parts if hasattr(part, "shape"))
-        rows = xp.reshape(xp.arange(size, device=device), (size, *(1,) * self.rank))
+        numbers = xp.arange(size, device=device_of(beside))
+        rows = xp.reshape(numbers, (size, *(1,) * self.rank))
         return (rows, *self.parts)
 
     def read(self, xp: Any, size: int, x: Any) -> Any:
         """Return what each member of ``x`` has there."""
-        out = xp.__getitem__(x, self.below(xp, size, x.shape))
+        out = xp.__getitem__(x, self.below(xp, size, x))
         for source, destination in self._moves():
             out = xp.moveaxis(out, source, destination)
         return out
