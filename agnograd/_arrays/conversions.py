@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Number
+from numbers import Integral, Number
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -243,7 +243,10 @@ def option(call: Call, name: str, value: Any) -> Any:
 
 
 def raw_key(key: Any) -> Any:
-    """Return a key with every Variable in it (masks, integers, bounds of slices) unwrapped."""
+    """Return a key with every Variable in it (masks, integers, bounds of slices) unwrapped.
+
+    NumPy's integers and booleans become Python's.
+    """
     if type(key) is int:
         return key
     if isinstance(key, tuple):
@@ -252,8 +255,10 @@ def raw_key(key: Any) -> Any:
         return key._raw
     if isinstance(key, slice):
         bounds = key.start, key.stop, key.step
-        if any(isinstance(bound, Variable) for bound in bounds):
+        if any(isinstance(bound, Variable | Integral) for bound in bounds):
             return slice(*map(raw_key, bounds))
+    elif isinstance(key, Integral):
+        return key if isinstance(key, bool) else index(key)
     elif type(key).__name__ in ("bool", "bool_") and type(key).__module__ == "numpy":
         return bool(key)  # NumPy's, which other libraries do not know
     return key

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arrays.domains import domain_of
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import levels_up, root_of
@@ -280,7 +281,7 @@ class Batches(Interpretation):
         if not isinstance(key, tuple):
             return self.payload(self._part(xp, key, run))
         found: list[Any] = []
-        for each in key:
+        for each in self._with_known_sizes(key):
             part = self._part(xp, each, run)
             shape = getattr(part, "shape", None)
             if shape is None:
@@ -305,15 +306,29 @@ class Batches(Interpretation):
             return self._of_another(part, run)
         return part
 
+    def _with_known_sizes(self, key: tuple[Any, ...]) -> Iterator[Any]:
+        """Yield a key's parts, with indices for masks if only their own library can count them."""
+        unknown = len(key) > 1 and self.capabilities.unknown_shapes
+        for part in key:
+            foreign = not isinstance(part, (self.array_class, *self._kinds))
+            if unknown and foreign and _is_mask(part) and part.shape:
+                yield from domain_of(part).raw.nonzero(part)
+            else:
+                yield part
+
     def _of_another(self, part: Any, run: Members | None) -> Any:
         """Return another library's array in a key as one of this library, if rules need that.
 
         Libraries take indices as they are, and some know only so how many elements a mask selects.
         """
         backend = root_of(self.below).backend
-        masks = str(getattr(part, "dtype", "")) == "bool"
-        needed = run is not None or (masks and not backend.capabilities.unknown_shapes)
+        needed = run is not None or (_is_mask(part) and not self.capabilities.unknown_shapes)
         return backend.constant(part) if needed and backend.accepts(part) else part
+
+
+def _is_mask(part: Any) -> bool:
+    """Return whether a part of a key is another library's array of booleans."""
+    return hasattr(part, "shape") and str(getattr(part, "dtype", "")) == "bool"
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:

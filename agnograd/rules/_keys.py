@@ -76,9 +76,7 @@ def _is_mask(xp: Any, part: Any) -> bool:
     return hasattr(part, "dtype") and is_mask(part, xp)
 
 
-def _of_arrays(
-    xp: Any, mapped: Set[str], key: Any, lengths: Shape
-) -> tuple[Any, Shape]:
+def _of_arrays(xp: Any, mapped: Set[str], key: Any, lengths: Shape) -> tuple[Any, Shape]:
     """Return a key with arrays in place of sequences, and the lengths of the axes that it is for.
 
     A mask is the whole key, or becomes indices. One without axes, as True is, beside other parts
@@ -113,7 +111,10 @@ def _of_arrays(
 
 def _check_mask(shape: Shape, lengths: Sequence[int]) -> None:
     """Check that a mask fits its axes, as far as lengths are known: Dask has NaN for others."""
-    if any(one != other and one == one and other == other for one, other in zip(shape, lengths)):
+    if len(shape) != len(lengths) or any(
+        one != other and one == one and other == other
+        for one, other in zip(shape, lengths, strict=True)
+    ):
         raise IndexError(f"a mask of shape {shape} does not fit axes of lengths {(*lengths,)}")
 
 
