@@ -184,7 +184,7 @@ class CompiledFunction:
             with self.lock:
                 if len(self._of_constants) >= MOST:
                     return self._plainly(leaves, tree, "arrays of another library differ")
-                values = {place: copy_of(value) for place, value in constants.items()}
+                values: dict[Any, Any] = {i: copy_of(value) for i, value in constants.items()}
                 f = WithConstants(self.function, values, tree)
                 found = self._of_constants.setdefault(
                     key, CompiledFunction(f, self._lowering, values=values)
