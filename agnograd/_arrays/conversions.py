@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Number
 from operator import index
+from types import EllipsisType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.levels import above, derived, entered_above, highest
@@ -20,6 +21,10 @@ from agnograd.errors import NoGradientError, UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
+
+
+# The types of parts of keys that stay as they are.
+_PARTS = frozenset({bool, int, EllipsisType, NoneType})
 
 
 def add_conversions(domain: Domain, module: str) -> None:
@@ -247,7 +252,7 @@ def raw_key(key: Any) -> Any:
 
     NumPy's integers and booleans become Python's.
     """
-    if type(key) is int:
+    if type(key) in _PARTS:
         return key
     if isinstance(key, tuple):
         return tuple([raw_key(part) for part in key])
@@ -255,10 +260,10 @@ def raw_key(key: Any) -> Any:
         return key._raw
     if isinstance(key, slice):
         bounds = key.start, key.stop, key.step
-        if any(isinstance(bound, Variable | Integral) for bound in bounds):
+        if not {*map(type, bounds)} <= _PARTS:
             return slice(*map(raw_key, bounds))
     elif isinstance(key, Integral):
-        return key if isinstance(key, bool) else index(key)
+        return index(key)
     elif type(key).__name__ in ("bool", "bool_") and type(key).__module__ == "numpy":
         return bool(key)  # NumPy's, which other libraries do not know
     return key

@@ -82,9 +82,14 @@ class Result(NamedTuple):
                 return itemgetter(0)
             return lambda arrays: unflatten(tree, arrays)
 
+        copied = [place for place, x in enumerate(others) if x is not ARRAY and is_of_another(x)]
+
         def filled(arrays: Sequence[Any]) -> Any:
             given = iter(arrays)
-            return unflatten(tree, [next(given) if x is ARRAY else copy_of(x) for x in others])
+            found = [next(given) if x is ARRAY else x for x in others]
+            for place in copied:
+                found[place] = deepcopy(found[place])
+            return unflatten(tree, found)
 
         return filled
 

@@ -307,9 +307,11 @@ def _differentiated(leaf: Any, domain: Domain, position: int, level: Domain | No
     """
     kind = type(leaf)
     if level is not None and domain.level < level.level:
-        domain = level  # a number of Python becomes an array of its library
-        raw = domain.to_raw(leaf) if is_python_scalar(leaf) else domain.backend.lift(leaf)
-        leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
+        # A number of Python becomes an array of its library.
+        raw = level.to_raw(leaf) if is_python_scalar(leaf) else level.backend.lift(leaf)
+        if raw is not NotImplemented:  # as of another library's array
+            domain = level
+            leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
     if kind in domain.ready_types:  # most often
         data = leaf
     else:
