@@ -53,7 +53,7 @@ def arguments(leaves: Sequence[Any], tree: Any) -> tuple[Any, Any]:
 
 
 def is_of_another(leaf: Any) -> bool:
-    """Return whether what is no array of a program's library is a raw one of another library."""
+    """Return whether a leaf that a program's library does not know is another one's raw array."""
     owner = None if isinstance(leaf, Variable) or is_python_scalar(leaf) else owner_of(leaf)
     return owner is not None and not owner.level
 

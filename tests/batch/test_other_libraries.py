@@ -129,7 +129,7 @@ def test_arguments_that_are_the_same_for_all_members_may_come_first():
     np.testing.assert_allclose(np.asarray(found), MEMBERS * C)
 
 
-def test_what_is_no_array_and_no_number_is_refused():
+def test_a_decimal_is_refused():
     decimal = pytest.importorskip("decimal").Decimal("0.5")
     for backend in ("numpy", "torch"):
         x = namespace(backend).ones(2).data
