@@ -145,6 +145,15 @@ def test_a_result_of_an_array_that_is_written_to():
         assert list(map(values_of, compiled(torch.ones(2)))) == [[number] * 2] * 2
 
 
+@pytest.mark.parametrize("backend", ["torch", "jax", "dask"])
+def test_indices_that_select_as_many_elements(backend):
+    pytest.importorskip(backend, reason=f"pip install 'agnograd[{backend}]'")
+    xp, order = ag.namespace(backend), np.asarray([2, 0, 1])
+    compiled = ag.compile(lambda x: x[order])
+    for _ in range(2):
+        assert values_of(compiled(raw(xp, [1.0, 2.0, 3.0]))) == [3.0, 1.0, 2.0]
+
+
 def test_members_of_vmap_meet_a_constant(xp):
     scale, x = np.asarray([1.0, 2.0], "float32"), raw(xp, [[1.0, 2.0], [3.0, 4.0]])
     assert values_of(ag.vmap(lambda x: scale * x + x * scale)(x)) == [[2.0, 8.0], [6.0, 16.0]]
