@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Number
+from numbers import Integral, Number
 from operator import index
+from types import EllipsisType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked, taken_over
@@ -20,6 +21,10 @@ from agnograd.errors import NoGradientError, UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
+
+
+# The types of parts of keys that stay as they are.
+_PARTS = frozenset({bool, int, EllipsisType, NoneType})
 
 
 def add_conversions(domain: Domain, module: str) -> None:
@@ -154,9 +159,12 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, domain.array_types):
         return value if type(value) in domain.plain_types else domain.backend.array(value), None
     if isinstance(value, Number):
-        return later("agnograd._util.checks", "python_number")(value), None
+        return _python_number(domain, call.name, value), None
     if isinstance(value, list | tuple):
-        return unwrap(call, name, as_operand(domain, value))
+        if holds_variable(value):
+            return unwrap(call, name, as_operand(domain, value))
+        # The namespace would make an array of the level that is entered.
+        return domain.library.asarray(value, dtype=_listed_dtype(domain, value)), None
     if is_array(value):
         return _constant(domain, f"{call.name}: argument {name!r}", value, beside), None
     if getattr(type(value), "__array_function__", None) is not None:
@@ -167,6 +175,14 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
             "array that it holds"
         )
     return value, None
+
+
+def _python_number(domain: Domain, name: str, value: Any) -> Any:
+    """Return a number of any class as one of Python's; a level knows no others."""
+    found = later("agnograd._util.checks", "python_number")(value)
+    if domain.level and not is_python_scalar(found):
+        raise TypeError(f"{name}: a {_type_of(value)} is neither an array nor a number of Python's")
+    return found
 
 
 def _constant(domain: Domain, what: str, value: Any, beside: Any) -> Any:
@@ -238,8 +254,11 @@ def option(call: Call, name: str, value: Any) -> Any:
 
 
 def raw_key(key: Any) -> Any:
-    """Return a key with every Variable in it (masks, integers, bounds of slices) unwrapped."""
-    if type(key) is int:
+    """Return a key with every Variable in it (masks, integers, bounds of slices) unwrapped.
+
+    NumPy's integers and booleans become Python's.
+    """
+    if type(key) in _PARTS:
         return key
     if isinstance(key, tuple):
         return tuple([raw_key(part) for part in key])
@@ -247,8 +266,10 @@ def raw_key(key: Any) -> Any:
         return key._raw
     if isinstance(key, slice):
         bounds = key.start, key.stop, key.step
-        if any(isinstance(bound, Variable) for bound in bounds):
+        if not {*map(type, bounds)} <= _PARTS:
             return slice(*map(raw_key, bounds))
+    elif isinstance(key, Integral):
+        return index(key)
     elif type(key).__name__ in ("bool", "bool_") and type(key).__module__ == "numpy":
         return bool(key)  # NumPy's, which other libraries do not know
     return key
@@ -276,10 +297,12 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
         return value
     if isinstance(value, list | tuple):
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
-    own = isinstance(value, domain.array_types) or domain.level
+    own = isinstance(value, domain.array_types) or (
+        domain.level and domain.backend.lift(value) is not NotImplemented
+    )
     if not own and backend_of_array(value) not in (None, domain.backend):
         if isinstance(value, Number):
-            return later("agnograd._util.checks", "python_number")(value)
+            return _python_number(domain, "an operand", value)
         value = _constant(domain, "an operand", value, beside)
     return domain.namespace.asarray(value)
 

@@ -8,7 +8,8 @@ from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.levels import derived, levels_up
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.levels import derived, levels_up, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
@@ -303,7 +304,13 @@ class Batches(Interpretation):
         Then masks that are the same for all members are the indices that they select.
         """
         if isinstance(key, tuple):
-            return tuple([each for part in key for each in self._parts(xp, part, run)])
+            return tuple(
+                [
+                    each
+                    for part in self._with_known_sizes(key)
+                    for each in self._parts(xp, part, run)
+                ]
+            )
         return self._parts(xp, key, run)[0]
 
     def _parts(self, xp: Any, part: Any, run: Members | None) -> Sequence[Any]:
@@ -317,6 +324,8 @@ class Batches(Interpretation):
             part = below.asarray(part, dtype=None if part else below.int64)
         if isinstance(part, Integral) or not hasattr(part, "shape"):
             return (part,)
+        if not isinstance(part, (self.array_class, *self._kinds)):
+            part = self._of_another(part, run)
         payload = self.payload(part)
         if run is None or getattr(part, "run", None) is not None:
             return (payload,)
@@ -324,6 +333,30 @@ class Batches(Interpretation):
             found = xp.nonzero(payload) if payload.ndim else (payload,)
             return found if not payload.ndim else [in_full(xp, run.size, each) for each in found]
         return (in_full(xp, run.size, payload),)
+
+    def _with_known_sizes(self, key: tuple[Any, ...]) -> Iterator[Any]:
+        """Yield a key's parts, with indices for masks if only their own library can count them."""
+        unknown = len(key) > 1 and self.capabilities.unknown_shapes
+        for part in key:
+            foreign = not isinstance(part, (self.array_class, *self._kinds))
+            if unknown and foreign and _is_mask(part) and part.shape:
+                yield from domain_of(part).raw.nonzero(part)
+            else:
+                yield part
+
+    def _of_another(self, part: Any, run: Members | None) -> Any:
+        """Return another library's array in a key as one of this library, if rules need that.
+
+        Libraries take indices as they are, and some know only so how many elements a mask selects.
+        """
+        backend = root_of(self.below).backend
+        needed = run is not None or (_is_mask(part) and not self.capabilities.unknown_shapes)
+        return backend.constant(part) if needed and backend.accepts(part) else part
+
+
+def _is_mask(part: Any) -> bool:
+    """Return whether a part of a key is another library's array of booleans."""
+    return hasattr(part, "shape") and str(getattr(part, "dtype", "")) == "bool"
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:

@@ -159,7 +159,9 @@ class _Given:
             )
             raise ArgumentError(f"ag.vmap: arrays have different numbers of members: {found}")
         self.size = next(iter(sizes.values()))
-        self.border = Border(Batches, self.leaves)
+        # Of two libraries, that of what has members computes; the other one's are constants.
+        pairs = sorted(zip(self.axes, self.leaves, strict=True), key=lambda pair: pair[0] is None)
+        self.border = Border(Batches, [leaf for _, leaf in pairs])
 
     def run(self, f: Any, kwargs: Any, out_axes: Axes, start: int, stop: int) -> Any:
         """Call the function for some of the members; return its results with their axes."""

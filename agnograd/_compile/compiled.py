@@ -16,9 +16,16 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
-from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of, settings_without
-from agnograd._compile.statics import Statics, WithStatics
-from agnograd._compile.trace import Traced
+from agnograd._compile.entry import (
+    Entry,
+    Latest,
+    called_plainly,
+    constants_in,
+    raw_of,
+    settings_without,
+)
+from agnograd._compile.statics import Statics, WithConstants, WithStatics, without
+from agnograd._compile.trace import Traced, copy_of
 from agnograd._compile.ways import TooManyPrograms
 from agnograd._hooks.state import Mode, current_mode
 from agnograd._plugins.lowerings import Lowering, lowering_for
@@ -31,7 +38,7 @@ from agnograd._surroundings.surroundings import Surroundings
 from agnograd._transforms.passes import OtherLevelError
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
-from agnograd._util.trees import flatten
+from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
 
 if TYPE_CHECKING:
@@ -72,6 +79,7 @@ class CompiledFunction:
         self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._of_members: dict[Key, CompiledFunction] = {}  # by which arguments have members
+        self._of_constants: dict[Key, CompiledFunction] = {}  # by arrays of other libraries
         self._programs = 0
         self._warned = False
         self._elements = WatchedArrays()
@@ -119,6 +127,9 @@ class CompiledFunction:
         entry = self._entries.get(key)
         try:
             if entry is None:
+                constants = constants_in(leaves)
+                if constants:
+                    return self._with_constants(constants, leaves, tree)
                 return self._first(key, leaves, tree, outside)
             if mode is None:  # as it is for the latest
                 if entry.latest is None:
@@ -157,11 +168,29 @@ class CompiledFunction:
             with self.lock:
                 if len(self._variants) >= MOST:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
+                values = map_leaves(copy_of, values)  # the caller may write to arrays and lists
                 f = WithStatics(self.function, values)
                 variant = self._variants.setdefault(
                     key, CompiledFunction(f, self._lowering, values=values)
                 )
         return variant(*rest, **named)
+
+    def _with_constants(
+        self, constants: Mapping[int, Any], leaves: Sequence[Any], tree: Any
+    ) -> Any:
+        """Call the function that is compiled for these arrays of another library, as they are."""
+        key = (tree, content_key(dict(constants)))
+        found = self._of_constants.get(key)
+        if found is None:
+            with self.lock:
+                if len(self._of_constants) >= MOST:
+                    return self._plainly(leaves, tree, "arrays of another library differ")
+                values: dict[Any, Any] = {i: copy_of(value) for i, value in constants.items()}
+                f = WithConstants(self.function, values, tree)
+                found = self._of_constants.setdefault(
+                    key, CompiledFunction(f, self._lowering, values=values)
+                )
+        return found(*without(constants, leaves))
 
     def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""

@@ -249,10 +249,23 @@ def raw_of(array: Any) -> Any:
     return array._raw if isinstance(array, Variable) else array
 
 
+def constants_in(leaves: Sequence[Any]) -> dict[int, Any]:
+    """Return the raw arrays that are constants to the library of all others, by their places."""
+    owners = {place: domain_of(leaf) for place, leaf in enumerate(leaves) if _is_array(leaf)}
+    domains = dict.fromkeys(owners.values())
+    for home in domains if len(domains) > 1 else ():
+        found = {place: leaves[place] for place, owner in owners.items() if owner is not home}
+        if all(not isinstance(x, Variable) and home.backend.accepts(x) for x in found.values()):
+            return found
+    return {}
+
+
 def called_plainly(f: Callable[..., Any], leaves: Sequence[Any], tree: Any) -> Any:
     """Call a function as it is, of what a program would get, with what a program would return."""
     raw = not any(isinstance(leaf, Variable) for leaf in leaves)
-    args, kwargs = arguments(list(map(_lifted, leaves)), tree)
+    constants = constants_in(leaves)
+    given = [leaf if i in constants else _lifted(leaf) for i, leaf in enumerate(leaves)]
+    args, kwargs = arguments(given, tree)
     found = f(*args, **kwargs)
     return map_leaves(_lowered, found) if raw and not is_inside() else found
 

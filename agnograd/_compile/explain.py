@@ -8,9 +8,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
-from agnograd._compile.entry import raw_of
+from agnograd._compile.entry import constants_in, raw_of
 from agnograd._compile.listing import Listing, of_fact, seconds
 from agnograd._compile.picture import picture
+from agnograd._compile.statics import without
 from agnograd._compile.stepwise import Stepwise
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
@@ -111,6 +112,10 @@ def explanation(
     first = perf_counter() - started
     for variant in compiled._variants.values():
         args, kwargs, _ = compiled._static.apart(args, kwargs)
+        compiled = variant
+    for variant in compiled._of_constants.values():
+        leaves, _ = compiled._apart(args, kwargs)
+        args, kwargs = (*without(constants_in(leaves), leaves),), {}
         compiled = variant
     entries = [each for each in compiled._entries.items() if each[1]._unit.ways.known]
     if not entries:

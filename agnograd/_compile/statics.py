@@ -1,12 +1,13 @@
-"""Static arguments: those that a program is made for, as they are."""
+"""Static arguments, and constants: those that a program is made for, as they are."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from operator import index
 from typing import Any
 
+from agnograd._compile.trace import arguments
 from agnograd.errors import ArgumentError
 
 
@@ -83,6 +84,37 @@ class WithStatics:
             given.insert(place, self.values[place])
         named = {name: value for name, value in self.values.items() if isinstance(name, str)}
         return self.f(*given, **named, **kwargs)
+
+
+class WithConstants:
+    """A function of the leaves of its arguments, without some that are arrays of other libraries.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    values : mapping of int to array
+        The others, by their places among all leaves.
+    tree
+        The structure of the arguments, None if they are the leaves.
+    """
+
+    def __init__(self, f: Callable[..., Any], values: Mapping[int, Any], tree: Any) -> None:
+        self.f, self.values, self.tree = f, dict(values), tree
+        self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
+
+    def __call__(self, *leaves: Any) -> Any:
+        """Call the function with all arguments."""
+        given = list(leaves)
+        for place, value in self.values.items():
+            given.insert(place, value)
+        args, kwargs = arguments(given, self.tree)
+        return self.f(*args, **kwargs)
+
+
+def without(places: Container[int], leaves: Sequence[Any]) -> list[Any]:
+    """Return the leaves that are not at these places."""
+    return [leaf for place, leaf in enumerate(leaves) if place not in places]
 
 
 def _parameters(f: Callable[..., Any]) -> tuple[tuple[str, ...], frozenset[str] | None, bool]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from operator import itemgetter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, MappingProxyType
 from typing import Any, NamedTuple
 from weakref import ref
 
 from agnograd._arrays.domain import Domain
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.recording import Recording, refused, running
-from agnograd._compile.traced import Tracing
+from agnograd._compile.traced import TracedArray, Tracing
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
+from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._program.program import TracedProgram
 from agnograd._surroundings.keys import is_constant
 from agnograd._util.trees import flatten, unflatten
@@ -49,6 +52,17 @@ def arguments(leaves: Sequence[Any], tree: Any) -> tuple[Any, Any]:
     return (leaves, {}) if tree is None else unflatten(tree, leaves)
 
 
+def is_of_another(leaf: Any) -> bool:
+    """Return whether a leaf that a program's library does not know is another one's raw array."""
+    owner = None if isinstance(leaf, Variable) or is_python_scalar(leaf) else owner_of(leaf)
+    return owner is not None and not owner.level
+
+
+def copy_of(value: Any) -> Any:
+    """Return a copy of a raw array, also of one with a mask; all else as it is."""
+    return deepcopy(value) if is_of_another(value) else value
+
+
 class Result(NamedTuple):
     """What a function returned: its arrays, and what stands around them."""
 
@@ -68,9 +82,14 @@ class Result(NamedTuple):
                 return itemgetter(0)
             return lambda arrays: unflatten(tree, arrays)
 
+        copied = [place for place, x in enumerate(others) if x is not ARRAY and is_of_another(x)]
+
         def filled(arrays: Sequence[Any]) -> Any:
             given = iter(arrays)
-            return unflatten(tree, [next(given) if x is ARRAY else x for x in others])
+            found = [next(given) if x is ARRAY else x for x in others]
+            for place in copied:
+                found[place] = deepcopy(found[place])
+            return unflatten(tree, found)
 
         return filled
 
@@ -103,9 +122,7 @@ class Callee:
             found, tree = flatten(self.f(*args, **kwargs))
         finally:
             run.known = before
-        run.by_elements = tuple(
-            raw for raw in run.arrays[outside] if run.unknown or id(raw) not in run.met
-        )
+        run.by_elements = tuple([raw for raw in run.arrays[outside] if id(raw) not in run.met])
         backend: Any = run.traced
         results: list[Any] = []
         others: list[Any] = []
@@ -117,7 +134,12 @@ class Callee:
                     "of a program; return a list of arrays"
                 )
             array = as_traced(backend, run.domain, leaf)
-            if array is None and not is_constant(leaf):
+            raw = getattr(leaf, "_raw", None)
+            if array is None and isinstance(raw, TracedArray) and raw.run is leaf._node is None:
+                leaf = raw.payload  # a constant of another library
+            if array is None and is_of_another(leaf):
+                run.unknown = True  # Python may have made it of any array
+            elif array is None and not is_constant(leaf):
                 raise refused(
                     f"the function returns a {type(leaf).__qualname__}, which all calls would "
                     "share: return arrays and values in tuples, lists or dicts, or register the "
@@ -125,6 +147,8 @@ class Callee:
                 )
             results += [] if array is None else [array]
             others.append(leaf if array is None else ARRAY)
+        if run.unknown:
+            run.by_elements = tuple(run.arrays[outside])
         return Result(results, others, tree)
 
 

@@ -281,9 +281,11 @@ def _asarray(
         if copy:
             obj = backend.function("astype")(obj, obj.dtype)
     elif type(obj) is not backend.array_class:
-        if is_python_scalar(obj) or isinstance(obj, list | tuple) or backend.below.level == 0:
-            obj = backend.below.library.asarray(obj, dtype=dtype, device=device, copy=copy)
-        return backend.lift(obj)
+        lifted = backend.lift(obj) if backend.below.level else NotImplemented
+        if lifted is NotImplemented:  # it is of no level: what is below makes an array of it
+            below = backend.below.library
+            return backend.lift(below.asarray(obj, dtype=dtype, device=device, copy=copy))
+        obj = lifted
     if dtype is not None and dtype != obj.dtype:
         obj = backend.function("astype")(obj, dtype)
     if device is not None and device != obj.device:

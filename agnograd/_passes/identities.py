@@ -136,7 +136,11 @@ def _getitem(seen: Seen, step: Step) -> Any:
     if fact.strides is not None:  # a copy, such as PyTorch makes to flip, may be in another order
         return x if is_basic(key) and x in step.views else None
     parts = key if isinstance(key, tuple) else (key,)
-    return x if all(part is ... or part == slice(None) for part in parts) else None
+    return (
+        x
+        if all(part is ... or (type(part) is slice and part == slice(None)) for part in parts)
+        else None
+    )
 
 
 def _in_front(stack: Step) -> bool:

@@ -107,11 +107,15 @@ class Trace:
         return unflatten(tree, inputs)
 
     def _lifted(self, arg: Any) -> Any:
-        """Return another argument with its arrays as Variables, constants if they were none."""
+        """Return another argument with its arrays as Variables, constants if they were none.
+
+        Arrays of another library that the inputs' backend accepts stay as they are.
+        """
+        beside = self.inputs[0]._domain if self.inputs else None
         if type(arg) in owners:
-            return _constant(arg)
+            return _constant(arg, beside)
         self.as_variables = self.as_variables or _has_variables(arg)
-        return map_leaves(_constant, arg)
+        return map_leaves(partial(_constant, beside=beside), arg)
 
     def _run(
         self, f: Function, args: Sequence[Any], kwargs: dict[str, Any], tape: Recorder | None
@@ -318,9 +322,11 @@ def _differentiated(leaf: Any, domain: Domain, position: int, level: Domain | No
     """
     kind = type(leaf)
     if level is not None and domain.level < level.level:
-        domain = level  # a number of Python becomes an array of its library
-        raw = domain.to_raw(leaf) if is_python_scalar(leaf) else domain.backend.lift(leaf)
-        leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
+        # A number of Python becomes an array of its library.
+        raw = level.to_raw(leaf) if is_python_scalar(leaf) else level.backend.lift(leaf)
+        if raw is not NotImplemented:  # as of another library's array
+            domain = level
+            leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
     if kind in domain.ready_types:  # most often
         data = leaf
     else:
@@ -356,7 +362,7 @@ def _connected(x: Variable) -> Variable | None:
     return None if variable._node is None else variable  # a manager may take it for a constant
 
 
-def _constant(leaf: Any) -> Any:
+def _constant(leaf: Any, beside: Domain | None) -> Any:
     """Return an array among the other arguments as a Variable; all else as it is."""
     kind = type(leaf)
     domain = owners.get(kind)
@@ -367,6 +373,8 @@ def _constant(leaf: Any) -> Any:
             domain = domain_of(leaf)
         except UnsupportedArrayError:
             return leaf
+    if domain is not beside and beside is not None and beside.backend.accepts(leaf):
+        return leaf
     variable = next(domain.blank)
     variable._raw = leaf if kind in domain.ready_types else domain.to_raw(leaf)
     variable._node = None

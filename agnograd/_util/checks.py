@@ -121,7 +121,7 @@ def _named(value: Any) -> str:
 def python_number(x: Any) -> Any:
     """Return a number of any class as one of Python's own: libraries make objects of others."""
     if hasattr(x, "item"):
-        return x.item()
+        x = x.item()  # NumPy's longdouble stays one
     kinds: Sequence[tuple[type, Any]] = ((Integral, int), (Real, float), (Complex, complex))
     for number, kind in kinds:
         if isinstance(x, number):

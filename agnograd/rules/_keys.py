@@ -22,8 +22,8 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     """Return ``x[key]`` of each member."""
     if "x" in mapped and is_basic(key):  # most often
         return xp.__getitem__(x, (slice(None), *(key if isinstance(key, tuple) else (key,))))
-    key = _of_arrays(xp, size, mapped, key)
     shape = x.shape[1:] if "x" in mapped else x.shape
+    key = _of_arrays(xp, size, mapped, key, shape)
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
         return _rows_first(xp, xp.__getitem__(_masked_first(xp, x, mask), mask), 1)
@@ -34,19 +34,19 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
 
 def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) -> Any:
     """Return each member of ``x`` with ``value`` at ``key``."""
-    key = _of_arrays(xp, size, mapped, key)
     x = x if "x" in mapped else in_full(xp, size, x)
+    key = _of_arrays(xp, size, mapped, key, x.shape[1:])
     if (mask := _mask(xp, key)) is not None:
         return _write_mask(xp, size, mapped, x, mask, value)
     place = Place.of(xp, key, x.shape[1:], "key" in mapped)
     value = place.value(xp, x, value, "value" in mapped)
-    written = xp.__setitem__(place.longer(xp, x), place.below(xp, size), value)
+    written = xp.__setitem__(place.longer(xp, x), place.below(xp, size, x), value)
     return xp.reshape(written, x.shape) if place.new else written
 
 
 def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shape) -> Any:
     """Return zeros of ``shape`` for each member with ``values`` added at ``key``."""
-    key = _of_arrays(xp, size, mapped, key)
+    key = _of_arrays(xp, size, mapped, key, shape)
     values = values if "values" in mapped else in_full(xp, size, values)
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
@@ -56,7 +56,7 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
         return _rows_first(xp, found, mask.ndim)
     place = Place.of(xp, key, shape, "key" in mapped)
     values = place.value(xp, values, values, True)
-    added = xp.scatter_add(values, place.below(xp, size), shape=(size, *place.lengths))
+    added = xp.scatter_add(values, place.below(xp, size, values), shape=(size, *place.lengths))
     return xp.reshape(added, (size, *shape)) if place.new else added
 
 
@@ -79,19 +79,23 @@ class _Along(NamedTuple):
     index: Any
 
 
-def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any) -> Any:
-    """Return a key with arrays in place of sequences; masks are the whole key, or indices."""
+def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any, lengths: Shape) -> Any:
+    """Return a key with arrays in place of sequences; masks are the whole key, or indices.
+
+    ``lengths`` are those of the axes of what it is a key of.
+    """
     if isinstance(key, bool | list):
         return _as_array(xp, key)
     if isinstance(key, Integral):
         return int(key)  # NumPy's have a shape
     if not isinstance(key, tuple):
         return key
+    given = [_as_array(xp, part) if isinstance(part, list | tuple) else part for part in key]
+    ranks, axis = [_rank_of(xp, part) for part in given], 0
     parts: list[Any] = []
-    for part in key:
-        each = _as_array(xp, part) if isinstance(part, list | tuple) else part
+    for place, each in enumerate(given):
         if isinstance(each, bool):
-            index = xp.zeros((int(each),), dtype=xp.int64)
+            index = xp.arange(int(each))
             parts.append(_Along(in_full(xp, size, index) if "key" in mapped else index))
         elif isinstance(each, Integral):
             parts.append(int(each))
@@ -99,11 +103,27 @@ def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any) -> Any:
             parts.append(each)
         elif each.ndim:
             _refuse_mapped(mapped)
+            _check_mask(each.shape, lengths[axis : axis + each.ndim])
             parts += xp.nonzero(each)
         else:
             (index,) = xp.nonzero(xp.reshape(each, (1,)))
             parts.append(_Along(in_full(xp, size, index) if "key" in mapped else index))
+        axis = len(lengths) - sum(ranks[place + 1 :]) if each is ... else axis + ranks[place]
     return tuple(parts)
+
+
+def _rank_of(xp: Any, part: Any) -> int:
+    """Return how many axes a part of a key is for; an ellipsis is for those that are left."""
+    if _is_mask(xp, part):
+        return int(part.ndim)
+    return 0 if part is None or part is ... or isinstance(part, bool) else 1
+
+
+def _check_mask(shape: Shape, lengths: Shape) -> None:
+    """Check that a mask fits its axes, as far as lengths are known: Dask has NaN for others."""
+    pairs = zip(shape, lengths, strict=False)
+    if len(shape) != len(lengths) or any(a != b and a == a and b == b for a, b in pairs):
+        raise IndexError(f"a mask of shape {shape} does not fit axes of lengths {(*lengths,)}")
 
 
 def _as_array(xp: Any, part: Any) -> Any:
@@ -233,17 +253,17 @@ class Place(NamedTuple):
             x = xp.expand_dims(x, axis=axis + members)
         return x
 
-    def below(self, xp: Any, size: int) -> tuple[Any, ...]:
-        """Return the key of all members."""
+    def below(self, xp: Any, size: int, beside: Any) -> tuple[Any, ...]:
+        """Return the key of all members, with arrays on the device of another array."""
         if self.rank is None or not (self.mapped or self.whole):
             return (slice(None), *self.parts)
-        device = next(device_of(part) for part in self.parts if hasattr(part, "shape"))
-        rows = xp.reshape(xp.arange(size, device=device), (size, *(1,) * self.rank))
+        numbers = xp.arange(size, device=device_of(beside))
+        rows = xp.reshape(numbers, (size, *(1,) * self.rank))
         return (rows, *self.parts)
 
     def read(self, xp: Any, size: int, x: Any) -> Any:
         """Return what each member of ``x`` has there."""
-        out = xp.__getitem__(x, self.below(xp, size))
+        out = xp.__getitem__(x, self.below(xp, size, x))
         return xp.moveaxis(out, *moved) if (moved := self._moved(xp)) else out
 
     def read_one(self, xp: Any, x: Any) -> Any:
@@ -334,7 +354,8 @@ def _arrays_at(xp: Any, form: str) -> int:
     """
     if "a" not in form or not {*form} & {":", "n"}:
         return 0
-    indices = {"a": xp.zeros((2,), dtype=xp.int64), "0": xp.zeros((), dtype=xp.int64)}
+    zeros = xp.zeros((2,), dtype=xp.arange(1).dtype)
+    indices = {"a": zeros, "0": zeros[0]}
     others = {"i": 0, ":": slice(None), "n": None, ".": ...}
     key = tuple((indices | others)[part] for part in form)
     x = xp.zeros((1,) * sum(part not in "n." for part in form))

@@ -270,7 +270,7 @@ def test_pytrees(xp):
 def test_arrays_of_two_libraries_are_an_error(xp, backend):
     other = ag.namespace("strict" if backend != "strict" else "numpy")
     with pytest.raises(ag.errors.MixedBackendsError):
-        ag.compile(lambda x, y: x)(raw(xp, 3), raw(other, 3))
+        ag.compile(lambda x, y: x)(xp.asarray(raw(xp, 3)), other.asarray(raw(other, 3)))
 
 
 def test_what_is_not_a_function_or_not_a_lowering_is_an_error(xp):
