@@ -183,6 +183,7 @@ class Domain:
 
     def as_gradient(self, value: Any) -> Variable:
         """Return what a user's hook gave for a gradient as a Variable."""
+        value = self.raised(value, True) if self.level else value
         known = isinstance(value, Variable)
         return value if known else self.Variable._make(self.to_raw(value), None)
 

@@ -223,9 +223,9 @@ def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
         return op.compiled.guarded(g, node)
 
 
-def completed(node: Node, arrived: Parts, xp: Any) -> list[Any]:
-    """Return one cotangent for each output of an op; zeros of ``xp``, or None, for unused ones."""
-    op = node[OP]
+def completed(node: Node, arrived: Parts, home: Domain, create_graph: bool) -> list[Any]:
+    """Return one cotangent for each output of an op; zeros of a domain, or None, for others."""
+    op, xp = node[OP], home.namespace if create_graph else home.raw
     output, like = next(iter(arrived.values()))
     return [
         arrived[index][1]

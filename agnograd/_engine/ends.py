@@ -184,10 +184,9 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
+    cotangent = domain.raised(cotangent, True) if domain.level else cotangent
     raw = raw_seed(output, cotangent, what)
-    if isinstance(cotangent, domain.Variable):
-        return cotangent
-    return domain.Variable._make(raw, None)
+    return cotangent if isinstance(cotangent, domain.Variable) else domain.Variable._make(raw, None)
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:

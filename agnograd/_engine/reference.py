@@ -74,7 +74,7 @@ def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
     if masked or leaves_out(node, g):
         this.arrivals.mask(node)
     if isinstance(g, Parts):
-        g = completed(node, g, this.namespace_of(op))
+        g = completed(node, g, this.home(op.domain), this.create_graph)
     rules = op.compiled.guarded if masked else op.compiled.backward
     compute = this.by_rules(rules, node, [*node[: op.first], *taken[op.first :]], g)
     with op.domain.backend.quiet() if masked else ExitStack():

@@ -80,8 +80,7 @@ def run_pass(
     this.arrivals = arrivals = Arrivals(not create_graph and level is None)
     for node, g in seeds:
         arrivals.add(node, g)
-        if g.shape and domain_at(node).is_large(g):
-            arrivals.special = True
+        arrivals.special |= bool(g.shape) and domain_at(node).is_large(g)
     if mode is not None or create_graph or retain_graph or retain_grads or level is not None:
         this.level, this.connects = level, connects
         this.ask(mode, create_graph, retain_graph, retain_grads)
@@ -241,11 +240,9 @@ class Pass:
         else:
             pairs = self.pairs(node, g)
         self.hand_on(pairs, node[OP].domain)
-        if self.awaited is None:
-            return None, None
-        gradients, queue = self.arrivals.gradients, self.arrivals.queue
-        for edge in edges_of(node):  # leaves arrive whose last use has run
-            if edge is None or self.awaited.get(edge[RANK]) != node[RANK]:
+        gradients, queue, awaited = self.arrivals.gradients, self.arrivals.queue, self.awaited
+        for edge in edges_of(node) if awaited else ():  # leaves arrive whose last use has run
+            if edge is None or awaited is None or awaited.get(edge[RANK]) != node[RANK]:
                 continue
             if edge[RANK] in gradients:
                 queue.remove(edge)
@@ -296,8 +293,7 @@ class Pass:
         watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
-                home = domain_at(node) if self.level is None else self.level(domain_at(node))
-                g = replaced(hook, g, home, self.create_graph)
+                g = replaced(hook, g, self.home(domain_at(node)), self.create_graph)
         if (callback := self.callbacks.of(node)) is not None:
             g = callback(g)
         asked = leaf or self.retain_grads or node[RANK] in self.targets
@@ -333,7 +329,11 @@ class Pass:
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
-        g = completed(node, g, self.namespace_of(op)) if isinstance(g, Parts) else g
+        g = (
+            completed(node, g, self.home(op.domain), self.create_graph)
+            if isinstance(g, Parts)
+            else g
+        )
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
@@ -352,22 +352,20 @@ class Pass:
         op = node[OP]
         if not self.create_graph and self.level is None:
             return partial(rules, g, taken)
-        saved = node[FIRST : op.first]
-        home: Any = op.domain if self.level is None else self.level(op.domain)
+        saved, home = node[FIRST : op.first], self.home(op.domain)
         if self.level is None or self.connects:
             saved = op.domain.connected(node, saved)
-        if self.level is not None and op.compiled.by_rules:  # rules see arrays of one level
+        if home is not op.domain and op.compiled.by_rules:  # rules see arrays of one level
             saved = home.raised(saved, self.create_graph)
         known = [*node[:FIRST], *saved, *taken[op.first :]]
-        if self.level is not None and not op.compiled.by_rules:
+        if home is not op.domain and not op.compiled.by_rules:
             xp = op.domain.namespace if self.connects else None
             return partial(home.backend.of_function, rules, g, known, xp)
-        return partial(rules, g, known, self.namespace_of(op))
+        return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
 
-    def namespace_of(self, op: Call) -> Any:
-        """Return the namespace of the arrays that rules get: at the level that pulls."""
-        home: Any = op.domain if self.level is None else self.level(op.domain)
-        return home.namespace if self.create_graph else home.raw
+    def home(self, domain: Domain) -> Any:
+        """Return the domain in which rules of a domain compute: that of the level that pulls."""
+        return domain if self.level is None else self.level(domain)
 
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""

@@ -14,12 +14,11 @@ def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False
     while stack:
         node = stack.pop()
         # Newer nodes rank lower; a leaf may stand for what was computed from older ones.
-        if node[RANK] > start or (before and node[OP].began > start):
-            if before:
-                yield node
-            continue
-        if not before:
+        is_before = node[RANK] > start or (before and node[OP].began > start)
+        if is_before is before:
             yield node
+        if is_before:
+            continue
         for edge in edges_of(node):
             if edge is not None and edge[RANK] not in seen:
                 seen.add(edge[RANK])

@@ -158,7 +158,7 @@ def of_numbers(xp: Any, payload: Any, axis: Any, along: Callable[[Any, Any], Any
     """Return what an op along an axis gives for members that are numbers, without any axis.
 
     Libraries differ in which axes they take there, and in the shape of the result. So the op is
-    also computed of one number alone, by which it raises what the library raises.
+    computed of a single number, too, which raises what the library raises.
     """
     one = along(xp.ones((), dtype=payload.dtype, device=device_of(payload)), axis)
     own = (1,) * len(axis) if isinstance(axis, tuple | list) else 1

@@ -128,24 +128,37 @@ def _rows_first(xp: Any, out: Any, axis: int) -> Any:
 
 def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
     """Write at a mask: one that differs between members takes one value for all places."""
-    if "key" not in mapped:
-        selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
-        values, lead = value, int("value" in mapped)
-        shape = tuple(getattr(value, "shape", ()))[lead:]
-        kept = _without_leading(xp, x, value, shape, selected, mask)
-        ones = (1,) * (selected - len(kept)) if lead else ()
-        if len(kept) < len(shape) or ones:  # how many elements there are may not be known
-            values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
-        if lead:
-            values = xp.moveaxis(values, 0, 1)
-        elif len(kept) == selected:
-            values = xp.expand_dims(values, axis=1)  # behind the selected elements
-        written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
-        return _rows_first(xp, written, mask.ndim)
-    shape = getattr(value, "shape", ())[1 if "value" in mapped else 0 :]
+    shape = getattr(value, "shape", ())[int("value" in mapped) :]
+    # Below, the mask may differ between members of another level: no place depends on it there.
+    fits = math.prod(shape) == 1 and len(shape) <= x.ndim - mask.ndim
+    one = "key" in mapped or ("value" in mapped and fits)
+    return (_write_one if one else _write_several)(xp, size, mapped, x, mask, value)
+
+
+def _write_several(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
+    """Write at a mask that is the same for all members, a value for each place or for all."""
+    selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
+    values, lead = value, int("value" in mapped)
+    shape = tuple(getattr(value, "shape", ()))[lead:]
+    kept = _without_leading(xp, x, value, shape, selected, mask)
+    ones = (1,) * (selected - len(kept)) if lead else ()
+    if len(kept) < len(shape) or ones:  # how many elements there are may not be known
+        values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
+    if lead:
+        values = xp.moveaxis(values, 0, 1)
+    elif len(kept) == selected:
+        values = xp.expand_dims(values, axis=1)  # behind the selected elements
+    written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
+    return _rows_first(xp, written, mask.ndim)
+
+
+def _write_one(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
+    """Write one value for each member."""
+    shape = getattr(value, "shape", ())[int("value" in mapped) :]
     if math.prod(shape) != 1:
         _refuse_mapped(mapped)
-    mask = xp.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    lead = mask.shape if "key" in mapped else (1, *mask.shape)
+    mask = xp.reshape(mask, (*lead, *(1,) * (x.ndim - len(lead))))
     count = size if "value" in mapped else 1
     if hasattr(value, "shape"):
         value = xp.reshape(value, (count,))
@@ -204,7 +217,7 @@ class Place(NamedTuple):
         if not ranks:
             return cls(parts, lengths, new, mapped, kept, None)
         rank = max(ranks)
-        at = _arrays_at(xp, _form(parts, 1 + mapped))
+        at = _arrays_at(xp, _form(parts, 1 + mapped)) if kept else 0
         if mapped:
             parts = tuple(_ranked(xp, p, rank) if hasattr(p, "shape") else p for p in parts)
         return cls(parts, lengths, new, mapped, kept, rank, at)
@@ -236,7 +249,7 @@ class Place(NamedTuple):
     def read_one(self, xp: Any, x: Any) -> Any:
         """Return what each member has there that reads, at arrays of its own, the same ``x``."""
         out, rank = xp.__getitem__(x, self.parts), self.rank or 0
-        at = _arrays_at(xp, _form(self.parts))
+        at = _arrays_at(xp, _form(self.parts)) if self.kept else 0
         if at == 0 and (self.at == 0 or rank == 0):
             return out
         places = (0, *range(1 + self.at, 1 + self.at + rank))
@@ -259,15 +272,15 @@ class Place(NamedTuple):
 
     def _moved(self, xp: Any) -> tuple[Shape, Shape] | None:
         """Return where the axes of arrays are that the key of all members selects, and belong."""
-        if not self.rank:
-            return None
         mixed = self.mapped or self.whole  # with the numbers of the members, they come first
+        if not self.rank or (mixed and self.at == 0):
+            return None
         at = 1 if mixed else _arrays_at(xp, ":" + _form(self.parts))
         sources, places = (tuple(range(a, a + self.rank)) for a in (at, 1 + self.at))
         return None if sources == places else (sources, places)
 
 
-def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]:
+def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, Sequence[int]]:
     """Return a key with a part for each axis, the axes' lengths, and which axes are new."""
     parts = key if isinstance(key, tuple) else (key,)
     used = sum(not (part is None or part is ... or isinstance(part, _Along)) for part in parts)
@@ -276,7 +289,12 @@ def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]
     at = next((i for i, part in enumerate(parts) if part is ...), len(parts))
     between = (slice(None),) * (len(lengths) - used) or parts[at : at + 1]
     every = (*parts[:at], *between, *parts[at + 1 :])
-    left, longer, new, found = iter(lengths), [], [], []
+    if not any(type(part) is _Along for part in every):  # most often
+        return every, lengths, ()
+    left = iter(lengths)
+    longer: list[int] = []
+    new: list[int] = []
+    found: list[Any] = []
     for part in every:
         if isinstance(part, _Along):
             new.append(len(longer))
@@ -295,11 +313,16 @@ def _form(parts: Sequence[Any], rank: int = 1) -> str:
     ``i`` for an integer, ``:`` for a slice, ``n`` for None and ``.`` for an ellipsis.
     """
     return "".join(
-        ("a" if len(part.shape) >= rank else "0")
-        if hasattr(part, "shape")
-        else {slice: ":", type(None): "n", type(...): "."}.get(type(part), "i")
-        for part in parts
+        [
+            _FORMS[type(part)]
+            if type(part) in _FORMS
+            else ("a" if len(getattr(part, "shape", ())) >= rank else "0")
+            for part in parts
+        ]
     )
+
+
+_FORMS = {int: "i", slice: ":", type(None): "n", type(...): "."}
 
 
 @cache

@@ -64,9 +64,14 @@ def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
 
 
 def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    """Share the gradient equally among the elements that tie for the extreme."""
+    """Share the gradient equally among the elements that tie for the extreme.
+
+    An extreme of NaN has as many ties as NaN: so its derivative is that in both directions.
+    """
     dtype = wide(g.dtype, _count(x_shape, axis), xp)
-    ties = xp.astype(x == keep_axes(out, x_shape, axis, xp), dtype)
+    extreme = keep_axes(out, x_shape, axis, xp)
+    others = xp.where(extreme == extreme, xp.astype(xp.zeros_like(extreme), dtype), math.nan)
+    ties = xp.where(x == extreme, 1.0, others)
     share = g / _drop(xp.sum(ties, axis=axis, keepdims=True), g.shape, xp)
     return keep_axes(share, x_shape, axis, xp) * ties
 

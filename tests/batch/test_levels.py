@@ -352,9 +352,7 @@ def test_an_output_that_no_cotangent_reaches_has_zeros_of_the_level(xp):
         return list(xp.linalg.slogdet(x))
 
     x = xp.asarray([[[2.0, 0.5], [0.25, 1.0]], [[1.0, 0.5], [0.0, 4.0]]], dtype=xp.float64).data
-    expected = [ag.jacobian(f, chunk_size=1)(each)[1] for each in x]
-    for run in (ag.vmap, lambda g: lambda x: [xp.stack(each) for each in zip(*map(g, x))]):
-        found = run(ag.jacobian(f, mode="reverse", chunk_size=8))(x)[1]
-        np.testing.assert_allclose(host(found), [host(each) for each in expected], rtol=1e-12)
-    compiled = ag.compile(ag.jacobian(f, mode="reverse", chunk_size=8))
-    np.testing.assert_allclose(host(compiled(x[0])[1]), host(expected[0]), rtol=1e-12)
+    jacobian = ag.jacobian(f, mode="reverse", chunk_size=8)
+    expected = [host(ag.jacobian(f, chunk_size=1)(x[k, ...])[1]) for k in range(2)]
+    np.testing.assert_allclose(host(ag.vmap(jacobian)(x)[1]), expected, rtol=1e-12)
+    np.testing.assert_allclose(host(ag.compile(jacobian)(x[0, ...])[1]), expected[0], rtol=1e-12)

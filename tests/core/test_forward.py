@@ -1,6 +1,8 @@
 """Forward mode: products with Jacobians, by pushing tangents."""
 
 import contextvars
+import itertools
+import math
 import threading
 
 import numpy as np
@@ -353,3 +355,50 @@ def test_tangents_share_memory_with_nothing_else():
     _, (one, other) = ag.jvp(lambda x: (x, x), (np.zeros(2),), (given,))
     one *= 2.0
     assert given.tolist() == other.tolist() == [1.0, 1.0]
+
+
+# -- where values are NaN, or tie ------------------------------------------------------------------
+
+NAN = float("nan")
+POINTS = {"NaN": [1.0, NAN, 3.0, 2.0], "all NaN": [NAN] * 4, "ties": [2.0, 3.0, 3.0, 1.0]}
+AT_POINTS = {
+    "max": lambda xp, x: xp.max(x),
+    "min along an axis": lambda xp, x: xp.min(xp.reshape(x, (2, 2)), axis=1),
+    "max that keeps axes": lambda xp, x: xp.max(x, keepdims=True),
+    "maximum": lambda xp, x: xp.maximum(x, x[::-1]),
+    "clip": lambda xp, x: xp.clip(x, 1.0, 3.0),
+    "sort": lambda xp, x: xp.sort(x),
+    "std": lambda xp, x: xp.std(x),
+    "prod": lambda xp, x: xp.prod(x),
+    "cumulative_prod": lambda xp, x: xp.cumulative_prod(x),
+    "a norm": lambda xp, x: xp.linalg.vector_norm(x, ord=math.inf),
+}
+
+
+@pytest.mark.parametrize("name", AT_POINTS)
+def test_tangents_at_nan_and_at_ties_are_those_of_every_way(xp, name):
+    def f(x):
+        return AT_POINTS[name](xp, x)
+
+    def push(x, t):
+        return ag.jvp(f, (x,), (t,))[1]
+
+    for x, place in itertools.product(POINTS.values(), range(2)):
+        x, basis = xp.asarray(x).data, xp.eye(4).data
+        expected = host(push(x, basis[place, :]))
+        found = {
+            "members": ag.vmap(lambda t, x=x: push(x, t))(basis)[place, ...],
+            "compiled": ag.compile(push)(x, basis[place, :]),
+            "linearized": ag.linearize(f, x)[1](basis[place, :]),
+            "Jacobian": ag.jacobian(f, mode="forward")(x)[..., place],
+        }
+        for way, tangent in found.items():
+            np.testing.assert_allclose(host(tangent), expected, err_msg=f"{way}: {x}, {place}")
+
+
+def test_the_tangent_of_an_extreme_of_nan_is_nan(xp):
+    x = xp.asarray(POINTS["NaN"]).data
+    for extreme in (xp.max, xp.min):
+        for t in ([1.0] * 4, [1.0, 0.0, 0.0, 0.0]):
+            assert math.isnan(ag.jvp(extreme, (x,), (xp.asarray(t).data,))[1])
+        assert np.isnan(host(ag.grad(extreme)(x))).all()

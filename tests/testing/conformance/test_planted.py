@@ -32,6 +32,8 @@ DEFECTS = {
     ),
     "wrong_batching": ("batched", "with x mapped: result 0, element"),
     "lost_in_batching": ("batched", "in a pass through vmap: the gradient of array 0, 'x',"),
+    "lost_in_passes_at_once": ("composed", "the Jacobian by passes: the gradient of array 0"),
+    "lost_below_a_level": ("composed", "the Jacobian by passes: the gradient of array 0"),
     "wrong_pattern": ("sparse", "the local pattern lacks row 0, column 5: the derivative of"),
     "undeclared_noise": ("sparse", "of a zero, say Sample(noisy_zeros=True)"),
     "computed_lazy_array": ("batched", "no Python branch, loop or number can depend on its values"),
@@ -99,6 +101,12 @@ def test_the_line_to_mend_is_named(name, on_numpy):
     file, _, line = found[name][DEFECTS[name][0]][0]["mend"].split(" ")[0].rpartition(":")
     lines = Path(file).read_text().splitlines()
     assert any(name in each for each in lines[int(line) - 4 : int(line)])
+
+
+@pytest.mark.parametrize("name", ["lost_in_passes_at_once", "lost_below_a_level"])
+def test_what_is_lost_where_levels_meet_is_caught_by_one_check_alone(name, on_numpy):
+    found, _ = on_numpy
+    assert set(found[name]) == {"composed"}
 
 
 def test_a_failing_sample_is_a_script_that_fails(on_numpy, site, tmp_path):

@@ -83,6 +83,21 @@ ops.elementwise(
     forward=cube,
     batch=lambda x: ag.stop_gradient(x) * x * x,
 )
+ops.vjp(  # whose rule is right, and calls an op that is not
+    "lost_in_passes_at_once(x, /)", x=lambda g, x, xp: xp.part_of_cube(g, x), forward=cube
+)
+ops.elementwise(
+    "part_of_cube(x1, x2, /)",
+    x1=lambda x2: 3 * x2 * x2,
+    x2=lambda x1, x2: 6 * x1 * x2,
+    forward=lambda x1, x2: 3 * x1 * x2 * x2,
+    batch=lambda x1, x2: 3 * x1 * ag.stop_gradient(x2) ** 2,
+)
+ops.elementwise(  # what is no Variable may hold one, at a level
+    "lost_below_a_level(x, /)",
+    x=lambda x: 3 * x * x if isinstance(x, ag.Variable) else 3 * ag.stop_gradient(x) ** 2,
+    forward=cube,
+)
 ops.linear(
     "wrong_pattern(x, /)",
     x=lambda g, xp: xp.flip(g),

@@ -5,6 +5,7 @@ from agnograd.extend import Sample, array
 NAMES = (
     *("sound", "wrong_sign", "leaked_array", "changed_input", "computed_lazy_array"),
     *("hook_called_twice", "wrong_dtype", "wrong_second_derivative"),
+    *("lost_in_passes_at_once", "lost_below_a_level"),
     *("wrong_batching", "lost_in_batching", "wrong_pattern", "undeclared_noise"),
 )
 samples = [Sample(name, array(2, 3, low=0.5)) for name in NAMES]
