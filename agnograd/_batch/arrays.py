@@ -225,6 +225,11 @@ class Batches(Interpretation):
                     return rows
             if xp is self.below.raw:
                 return self.wrapped(computed(xp, run, mapped, bound), run)
+            # A raw array does not leave operators to Variables on every library.
+            for name in inputs:
+                value = bound.arguments.get(name)
+                if isinstance(value, self.below.array_types):
+                    bound.arguments[name] = self.below.wrap(value)
             # What is recorded is recorded below, and what rules make there is of that level.
             with self._entered_below:
                 return self.wrapped(computed(xp, run, mapped, bound), run)

@@ -283,3 +283,13 @@ def test_a_checkpoint_of_members_keeps_what_its_argument_is_connected_to_outside
     xp = ag.namespace("numpy")
     xp.sum(xp.sin(ag.vmap(f)(np.ones((2, 3))))).backward()
     np.testing.assert_allclose(x.grad.data, 4.0 * x.data * np.cos(x.data**2))
+
+
+def test_rules_of_members_compute_with_what_is_tracked_and_what_is_not(xp):
+    x, u = xp.asarray([0.3, 0.7], dtype=xp.float64), xp.asarray([0.5, 0.2], dtype=xp.float64)
+
+    def f(u):
+        return xp.sum(xp.linalg.outer(x, u) @ u)
+
+    gradient = ag.grad(lambda u: xp.sum(ag.vmap(ag.grad(f))(xp.stack([u, u]))))(u)
+    close(gradient, 4.0 * xp.sum(x) * xp.ones(2, dtype=xp.float64))

@@ -148,7 +148,7 @@ def along(source, x, step):
 
 def test_derivatives_of_the_twin_are_those_by_differences():
     checked, step = 0, 1e-3
-    for seed in range(400):
+    for seed in range(900):
         nesting, _ = nestings.drawn(seed)
         known = nesting.transformations & {*FUNCTIONS, "stop_gradient", "detach"}
         if known or nesting.mode != "backward" or nesting.inputs[0].size > 3:
@@ -203,6 +203,8 @@ def test_a_planted_defect_is_found_and_shrunk_to_a_script(monkeypatch):
     monkeypatch.setattr(ag, "stop_gradient", lambda x: x)
     for seed in range(200):
         nesting, choices = nestings.drawn(seed)
+        if nesting.depth > 1:  # so that it takes less time
+            continue
         try:
             failure = nestings.check(nesting)
         except twin.InconclusiveError:
