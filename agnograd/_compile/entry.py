@@ -141,7 +141,7 @@ class Entry:
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
         tracked = [place for place in self._variables if given[place].requires_grad]
         inside = is_inside() or any(isinstance(x, Variable) for x in inner)
-        self._as_variables = inside or bool(self._variables)
+        self._as_variables = inside
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()

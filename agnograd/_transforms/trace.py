@@ -194,6 +194,7 @@ class Trace:
         """Return the gradient of a real number by each input, as ``pull`` does."""
         node = number._node
         if self.as_variables or node is None or current_mode() is not None:
+            self.connect([number])
             return self.pull([number], [None], retain=False)
         # Most often there is nothing to be asked, and the pass is one of the simplest.
         one, this = number._domain.ones(number._raw), Pass()
