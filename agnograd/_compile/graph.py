@@ -121,7 +121,8 @@ class GraphUnit(Unit):
             self._pullbacks[tracked, masked] = unit
         if isinstance(unit, GraphUnit):
             return unit.recorded(given, outside)[1]
-        return unit(found_in(outside, given), ranks_of(outside))[1]
+        raw = [x._raw if isinstance(x, Variable) else x for x in found_in(outside, given)]
+        return unit(raw, ranks_of(outside))[1]
 
     def _pullback(self, tracked: tuple[int, ...], count: int, masked: bool) -> Unit:
         callee = TracedPullback(self.callee, self.tracked, count, masked)
