@@ -30,14 +30,18 @@ from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
+from agnograd._util.switches import switch
 from agnograd._util.trees import flatten
 from agnograd.errors import CompileWarning
 
 if TYPE_CHECKING:
     from agnograd._compile.explain import Explanation
 
-MOST = 8  # programs of one function
-OBJECTS = 32  # whose compiled methods are kept
+# How many programs a function may have: where each call needs another one, compiling takes longer
+# than it saves.
+PROGRAMS = switch("PROGRAMS", 8, least=1, most=64, module=__name__)
+# Of how many objects the compiled methods are kept, which keep the objects.
+OBJECTS = switch("OBJECTS", 32, least=1, most=4096, module=__name__)
 # Ops are recorded, and no function runs that is being transformed.
 _USUAL: tuple[Any, ...] = (True, False)
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
@@ -154,7 +158,7 @@ class CompiledFunction:
         variant = self._variants.get(key)
         if variant is None:
             with self.lock:
-                if len(self._variants) >= MOST:
+                if len(self._variants) >= PROGRAMS:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 f = WithStatics(self.function, values)
                 variant = self._variants.setdefault(
@@ -170,7 +174,7 @@ class CompiledFunction:
         key = (given.own, given.tree)
         if key not in self._of_members:
             with self.lock:
-                if len(self._of_members) >= MOST:
+                if len(self._of_members) >= PROGRAMS:
                     return self.function(*args, **kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
                 self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
@@ -187,8 +191,8 @@ class CompiledFunction:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
-                f"on where none of these programs fits: {why}",
+                f"AGNOGRAD: {self.name} was compiled {PROGRAMS} times, and is called as it is from "
+                f"now on where none of these programs fits: {why}",
                 CompileWarning,
                 stacklevel=levels_up(),
             )
@@ -216,7 +220,7 @@ class CompiledFunction:
         to be.
         """
         with self.lock:
-            if order == 0 and self._programs >= MOST:
+            if order == 0 and self._programs >= PROGRAMS:
                 raise TooManyPrograms
             before = watch(self._surroundings)
             try:

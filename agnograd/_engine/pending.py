@@ -6,10 +6,15 @@ from typing import Any, NamedTuple, Self
 
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
+from agnograd._util.switches import switch
 
 # Of how many elements the factors of products that wait are: so many stay in a processor's cache.
-_ENOUGH = 2**14
-_SMALL = _ENOUGH // 4
+WAITING_ELEMENTS = switch("WAITING_ELEMENTS", 2**14, least=0, most=2**62, module=__name__)
+# Of how many elements both factors of a product are that waits: a larger one takes much longer
+# than its call.
+FACTOR_ELEMENTS = switch("FACTOR_ELEMENTS", 2**12, least=0, most=2**62, module=__name__)
+# From how many keys on it takes less time to join them than to add for each.
+JOINED_KEYS = switch("JOINED_KEYS", 8, least=1, most=2**62, module=__name__)
 
 
 class Pending:
@@ -54,7 +59,7 @@ class Elements(Pending):
         op, into = self.node[OP], self.total
         xp, (*before, _), after = op.domain.library, self.node[: FIRST + 1], self.node[FIRST + 1 :]
         parts: Any = zip(self.keys, self.cotangents, strict=True)
-        if len(self.keys) >= 8 and (key := _joined(self.keys, xp)) is not None:
+        if len(self.keys) >= JOINED_KEYS and (key := _joined(self.keys, xp)) is not None:
             # Libraries take half of the time where they need not find the dtype out.
             parts = [(key, xp.asarray(self.cotangents, dtype=in_full(self.node)[-2]))]
         for key, g in parts:
@@ -99,7 +104,7 @@ class Products(Pending):
         size = count(other) + count(g)
         if (
             type(size) is not int  # a size that is yet to be known
-            or size > _SMALL
+            or size > FACTOR_ELEMENTS
             or not other.ndim == self.ndim == g.ndim
             or not other.dtype is self.dtype is g.dtype
             or (shared is not self.shared and shared != self.shared)
@@ -108,7 +113,7 @@ class Products(Pending):
         self.others.append(other)
         self.cotangents.append(g)
         self.size = size = self.size + size
-        if size > _ENOUGH:
+        if size > WAITING_ELEMENTS:
             self.gathered()
         return True
 

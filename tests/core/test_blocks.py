@@ -232,7 +232,7 @@ def test_the_newest_gradient_is_held_unless_it_is_very_large(monkeypatch):
     first, second = gradient(drawn(0)), gradient(drawn(1))
     assert first is not second
     assert DOMAIN.held is second
-    monkeypatch.setattr(blocks, "_HELD", second.size - 1)
+    monkeypatch.setattr(blocks, "HELD_ELEMENTS", second.size - 1)
     gradient(drawn(2))
     assert DOMAIN.held is second
 

@@ -87,13 +87,13 @@ def test_gradients_of_many_functions_are_the_same(function, monkeypatch):
     args = FUNCTIONS[function]
     every = tuple(range(len(args)))
     program = traced("numpy", ag.value_and_grad(lambda *a: function(XP, *a), every), *args)
-    monkeypatch.setattr("agnograd._passes.order._LEAST", 1)
+    monkeypatch.setattr("agnograd._passes.order.ORDERED_BYTES", 1)
     check(program, *args, names=("order",), lowered=True)
 
 
 def test_random_programs_are_the_same(request, monkeypatch):
-    monkeypatch.setattr("agnograd._passes.order._LEAST", 1)
-    monkeypatch.setattr("agnograd._passes.order._GAIN", 1.0)
+    monkeypatch.setattr("agnograd._passes.order.ORDERED_BYTES", 1)
+    monkeypatch.setattr("agnograd._passes.order.ORDER_GAIN", 1.0)
     moved, count = [], request.config.getoption("--programs") // 2
 
     def holds(drawn):

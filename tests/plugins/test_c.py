@@ -49,8 +49,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def every(monkeypatch):
     """Let groups of one step be worth it."""
-    for name in ("GROUP", "LEAST", "FEWEST_SCALARS"):
-        monkeypatch.setattr(_groups, name, name == "FEWEST_SCALARS")
+    for name in ("GROUP", "NANOSECONDS", "SCALAR_STEPS"):
+        monkeypatch.setattr(_groups, name, name == "SCALAR_STEPS")
 
 
 def calls_of(program):
@@ -796,7 +796,7 @@ class TestThreads:
         found = []
         for count in ("1", "2", "5"):
             monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
-            monkeypatch.setattr(_lowering, "_SPREAD", 1)
+            monkeypatch.setattr(_lowering, "THREADED_STEPS", 1)
             program = traced("numpy", f, x)
             assert calls_of(_lowering.in_c(program))
             found.append(agnograd_c.lowering.lower(program)([x]))

@@ -23,7 +23,7 @@ STEPS = [("sin", 0), ("matmul", 1, 0), ("matmul", 2, 0)]
 @pytest.fixture(autouse=True)
 def every(monkeypatch):
     """Let small values move, too, and prove each plan."""
-    monkeypatch.setattr(rooms, "_LEAST", 1)
+    monkeypatch.setattr(rooms, "ROOM_BYTES", 1)
     monkeypatch.setattr(rooms, "_ALIGNED", 8)
     monkeypatch.setattr("agnograd_numpy._elementwise._VERIFIED", True)
 
