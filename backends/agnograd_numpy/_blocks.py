@@ -10,7 +10,7 @@ import numpy as np
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram, Way, function_from, nbytes, switch
 from agnograd_numpy._elementwise import ElementwiseWriter
-from agnograd_numpy._steps import BLOCKS, Buffers, is_array, way_of
+from agnograd_numpy._steps import BLOCKS, Buffers, is_array, ufunc_of, way_of
 from agnograd_numpy._threads import each, threads
 
 __all__ = ["Blocks", "grouped"]
@@ -92,7 +92,8 @@ def layout_of(program: TracedProgram, step: Step) -> Layout | None:
         return None
     # Complex numbers are left out with what cannot be written over an argument: how NumPy rounds
     # their products depends on how many there are.
-    if nbytes(out) is None or way_of(program, step) is not Way.ELEMENTWISE:
+    ufunc = ufunc_of(program, step)  # what another lowering computes is none
+    if ufunc is None or nbytes(out) is None or way_of(program, step) is not Way.ELEMENTWISE:
         return None
     layout = out.shape, _order(out)
     facts = [program.facts[ref] for ref in step.uses()]

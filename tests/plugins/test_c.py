@@ -975,3 +975,14 @@ def test_libraries_are_closed_once_nothing_uses_them():
     del functions
     gc.collect()
     assert open_ones() == before
+
+
+def test_large_steps_that_c_leaves_are_computed_in_blocks(every, monkeypatch):
+    monkeypatch.setattr("agnograd_numpy._blocks.GROUPED_BYTES", 0)
+    x = np.linspace(1.0, 3.0, 2**15)
+
+    def f(x):
+        return xp.sqrt(x * x + 1.0) * xp.floor_divide(x, 2.0)
+
+    found = agnograd_c.lowering.lower(traced("numpy", f, x))([x])[0]
+    np.testing.assert_array_max_ulp(found, f(x), ULPS)
