@@ -155,8 +155,7 @@ def load_what_is_imported() -> None:
             engine_named(name)
 
 
-# By type. Programs may make classes for ever, but few of arrays.
-# Of how many types the engine is remembered: programs may make classes for ever.
+# Of how many types the engine is remembered: programs may make classes for ever, but few of arrays.
 KNOWN_TYPES = switch("KNOWN_TYPES", 10_000, least=0, most=10**6, module=__name__)
 _known: dict[type, str | None] = {}
 

@@ -63,7 +63,7 @@ def test_what_is_drawn_depends_on_the_seed_and_not_on_the_order_of_imports():
     assert drawn == values("1", "agnograd_numpy._blocks", "agnograd._sparse.colouring")
     assert all(found[key].least <= value <= found[key].most for key, value in drawn.items())
     other = values("random:2")
-    assert 20 < sum(other[key] != value for key, value in drawn.items())
+    assert sum(other[key] != value for key, value in drawn.items()) > 20
     between = [k for k, v in drawn.items() if v not in (found[k].least, found[k].most)]
     assert len(between) > 20
 
