@@ -27,7 +27,7 @@ _NUMBERS = frozenset({int, float, type(None)})
 _SUMMED = frozenset(np.dtype(each) for each in "fdFD")
 
 # How many unknowns a triangle has at least whose zeros are worth looking for.
-TRIANGLE_UNKNOWNS = switch("TRIANGLE_UNKNOWNS", 64, least=0, most=2**62, module=__name__)
+TRIANGLE_UNKNOWNS = switch("TRIANGLE_UNKNOWNS", 64, least=1, most=2**62, module=__name__)
 
 # Up to how many elements an array is better filled than read without strides.
 FILLED_ELEMENTS = switch("FILLED_ELEMENTS", 2**11, least=0, most=2**62, module=__name__)

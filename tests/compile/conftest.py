@@ -2,8 +2,10 @@
 
 import pytest
 
+from usual import usual
+
 
 @pytest.fixture(autouse=True)
-def eight_programs(monkeypatch):
+def usual_programs(monkeypatch):
     """Let a function have as many programs as usual, which many of these tests count."""
-    monkeypatch.setattr("agnograd._compile.compiled.PROGRAMS", 8)
+    usual(monkeypatch, "agnograd._compile.compiled")

@@ -117,6 +117,7 @@ def backward(f, w, x):
     return w.grad.data
 
 
+@pytest.mark.usual_switches  # what no cache keeps any more is garbage, too
 @pytest.mark.parametrize("lowering", ["plain", "numpy", "c"])
 @pytest.mark.parametrize(
     "call",

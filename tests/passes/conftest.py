@@ -1,0 +1,14 @@
+"""What tests of passes share."""
+
+import pytest
+
+import agnograd._passes.passes  # noqa: F401 - whose switches are set
+from usual import usual
+
+MODULES = ("chains", "columns", "order", "passes", "uniform")
+
+
+@pytest.fixture(autouse=True)
+def usual_passes(monkeypatch):
+    """Let passes do as much as usual, which these tests look at: others look at the results."""
+    usual(monkeypatch, *(f"agnograd._passes.{each}" for each in MODULES))
