@@ -42,7 +42,7 @@ class Columns:
         self._next = program.next_number()
         self._known: dict[tuple[int, ...], Ref | None] = {}
 
-    def column(self, values: Sequence[Ref], depth: int = COLUMN_DEPTH) -> Ref | None:
+    def column(self, values: Sequence[Ref], depth: int | None = None) -> Ref | None:
         """Return an array of values without axes, or None if they are not computed alike.
 
         What is the same for all of them stays one value, without axes.
@@ -51,7 +51,7 @@ class Columns:
             return values[0]
         key = tuple(value.number for value in values)
         if key not in self._known:
-            self._known[key] = self._column(values, depth)
+            self._known[key] = self._column(values, COLUMN_DEPTH if depth is None else depth)
         return self._known[key]
 
     def stacked(self, values: Sequence[Ref]) -> Ref:

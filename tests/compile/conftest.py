@@ -6,6 +6,8 @@ from usual import usual
 
 
 @pytest.fixture(autouse=True)
-def usual_programs(monkeypatch):
+def usual_programs():
     """Let a function have as many programs as usual, which many of these tests count."""
-    usual(monkeypatch, "agnograd._compile.compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, "agnograd._compile.compiled")
+        yield

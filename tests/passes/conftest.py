@@ -9,6 +9,8 @@ MODULES = ("chains", "columns", "order", "passes", "uniform")
 
 
 @pytest.fixture(autouse=True)
-def usual_passes(monkeypatch):
+def usual_passes():
     """Let passes do as much as usual, which these tests look at: others look at the results."""
-    usual(monkeypatch, *(f"agnograd._passes.{each}" for each in MODULES))
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, *(f"agnograd._passes.{each}" for each in MODULES))
+        yield

@@ -32,6 +32,7 @@ def held(program, lowering="numpy"):
     return sum(lowering_for("numpy", lowering).describe(program)["buffers"])
 
 
+@pytest.mark.usual_switches
 def test_gradients_of_weights_let_go_of_activations():
     program = run(traced("numpy", gradients(loss, 4), X, W, U, V), ("identities", "dead"))
     after = check(program, X, W, U, V, others=[[X * 0.5, W, U, V]], names=("order",), lowered=True)

@@ -7,6 +7,8 @@ from usual import usual
 
 
 @pytest.fixture(autouse=True)
-def usual_plans(monkeypatch):
+def usual_plans():
     """Let plans use as little memory as usual, which these tests count."""
-    usual(monkeypatch, "agnograd._program.plan", "agnograd._program.rooms")
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, "agnograd._program.plan", "agnograd._program.rooms")
+        yield
