@@ -27,13 +27,8 @@ WRITERS = {
 # All modules of agnograd that they use.
 SOURCES = (
     *("_codegen/backward.py", "_codegen/forward.py", "_codegen/inline.py", "_graph/nodes.py"),
-    *(
-        "_ops/op.py",
-        "_ops/saved.py",
-        "_util/deferred.py",
-        "_util/signatures.py",
-        "_util/switches.py",
-    ),
+    *("_ops/op.py", "_ops/saved.py", "_util/deferred.py", "_util/signatures.py"),
+    "_util/switches.py",
 )
 _PLAIN = frozenset({bool, int, float, str})
 

@@ -8,12 +8,10 @@ from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
 from agnograd._util.switches import switch
 
-# Of how many elements the factors of products that wait are: so many stay in a processor's cache.
+# Of how many elements the factors of products that wait are, and those of one: so many stay in a
+# processor's cache. From how many keys on it takes less time to join them than to add for each.
 WAITING_ELEMENTS = switch("WAITING_ELEMENTS", 2**14, least=0, most=2**62, module=__name__)
-# Of how many elements both factors of a product are that waits: a larger one takes much longer
-# than its call.
 FACTOR_ELEMENTS = switch("FACTOR_ELEMENTS", 2**12, least=0, most=2**62, module=__name__)
-# From how many keys on it takes less time to join them than to add for each.
 JOINED_KEYS = switch("JOINED_KEYS", 8, least=1, most=2**62, module=__name__)
 
 
@@ -124,9 +122,7 @@ class Products(Pending):
             node[self.shared.place] = together(self.others, axis=self.shared.axis)
             g = together(self.cotangents, axis=self.shared.axis)
             self += self.backward(g, node)[self.shared.number][1]
-            self.others.clear()
-            self.cotangents.clear()
-            self.size = 0
+            self.others, self.cotangents, self.size = [], [], 0
         return self.total
 
 

@@ -38,14 +38,14 @@ class Switch(NamedTuple):
     value: int | float
 
 
-class Mode(NamedTuple):
+class Setting(NamedTuple):
     """What ``AGNOGRAD_SWITCHES`` says: ``side`` is "", "least", "most" or the seed."""
 
     side: str
     numbers: dict[str, float]
 
 
-def mode_of(text: str) -> Mode:
+def mode_of(text: str) -> Setting:
     """Return what ``AGNOGRAD_SWITCHES`` says by a text; raise a ValueError if that is nothing."""
     sides, numbers = list[str](), dict[str, float]()
     for part in filter(None, map(str.strip, text.split(","))):
@@ -63,7 +63,7 @@ def mode_of(text: str) -> Mode:
             ) from None
     if len(sides) > 1:
         raise ValueError(f"{VARIABLE}={text!r}: give one of {' and '.join(sides)}")
-    return Mode("".join(sides), numbers)
+    return Setting("".join(sides), numbers)
 
 
 MODE = mode_of(os.environ.get(VARIABLE, ""))

@@ -16,8 +16,8 @@ __all__ = ["NumpyBackend", "backend"]
 
 # Up to how many elements counting takes less time than a reduction's start.
 COUNTED_ELEMENTS = switch("COUNTED_ELEMENTS", 2**10, least=0, most=2**62, module=__name__)
-# From how many elements on arrays leave the cache between one op and the next. NumPy has scalars of
-# one element, which are no arrays.
+# From how many elements on arrays leave the cache between one op and the next. Scalars, which have
+# one element, are not arrays.
 LARGE_ARRAY = switch("LARGE_ARRAY", 2**15, least=2, most=2**62, module=__name__)
 # Longer arrays are told apart by some of their elements: to copy them takes long.
 FINGERPRINT_BYTES = switch("FINGERPRINT_BYTES", 2**20, least=2**14, most=2**62, module=__name__)
