@@ -15,7 +15,7 @@ from agnograd._graph.nodes import OP
 from agnograd.extend import hookimpl
 from calls import calls
 
-pytestmark = pytest.mark.accelerated
+pytestmark = [pytest.mark.accelerated, pytest.mark.usual_switches]
 
 xp = ag.namespace("numpy")
 
