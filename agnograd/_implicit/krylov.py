@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Product = Callable[[Any], Any]
 # How many vectors GMRES keeps: it begins again after as many, and with too few comes to no end.
-KRYLOV_VECTORS = switch("KRYLOV_VECTORS", 50, least=20, most=1000, module=__name__)
+KRYLOV_VECTORS = switch("KRYLOV_VECTORS", 50, least=50, most=1000, module=__name__)
 # Where the residual is not at least so many times smaller than before it, GMRES goes on in the
 # direction of the last product.
 _STAGNATES = 0.9

@@ -10,6 +10,7 @@ from agnograd._transforms import jacobian
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace
 from agnograd.errors import ArgumentError
+from usual import usual
 
 
 @pytest.fixture
@@ -26,6 +27,7 @@ def passes(monkeypatch):
 
         return call
 
+    usual(monkeypatch, jacobian.__name__)
     monkeypatch.setattr(Pushforward, "__call__", counted("push", Pushforward.__call__))
     monkeypatch.setattr(Trace, "pull", counted("pull", Trace.pull))
     monkeypatch.setattr(jacobian, "_clock", lambda: now[0])
@@ -166,6 +168,7 @@ def test_units_are_made_a_part_at_a_time(xp, monkeypatch):
         np.testing.assert_array_equal(np.asarray(ag.jacobian(f, mode=mode)(x)), matrix)
 
 
+@pytest.mark.usual_switches
 def test_memory_grows_with_the_jacobian_not_with_the_square_of_its_longer_side():
     xp, x = ag.namespace("numpy"), np.ones(2)
     f = ag.jacobian(lambda x: xp.broadcast_to(x[0] * x[1], (4000,)), mode="reverse")

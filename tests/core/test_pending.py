@@ -8,10 +8,18 @@ from agnograd._engine import pending
 from agnograd.extend import hookimpl
 from calls import profiled
 from tests.helpers.memory import peak_of
+from usual import usual
 
 pytestmark = pytest.mark.accelerated
 
 xp = ag.namespace("numpy")
+
+
+@pytest.fixture(autouse=True)
+def _usual():
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, pending.__name__)
+        yield
 
 
 def drawn(*shape, dtype="float64", seed=0):
