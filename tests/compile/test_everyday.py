@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.compiled import OBJECTS
+from agnograd._compile import compiled as module
 from agnograd.errors import ArgumentError, CompileError
 from exact import is_as_exact
 from threads import in_threads
@@ -76,13 +76,13 @@ def test_methods_of_objects_with_slots():
 
 def test_compiled_methods_keep_only_the_latest_objects():
     alive = []
-    for number in range(2 * OBJECTS):
+    for number in range(2 * module.OBJECTS):
         layer = Layer(np.full(3, float(number)))
         assert same(layer.apply(X), X @ layer.w * 0.5)
         alive.append(weakref.ref(layer))
         del layer
     gc.collect()
-    assert sum(each() is not None for each in alive) <= OBJECTS
+    assert sum(each() is not None for each in alive) <= module.OBJECTS
 
 
 def test_class_methods_and_static_methods():
