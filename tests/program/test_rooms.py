@@ -127,6 +127,7 @@ def test_an_error_leaves_no_result_in_use():
         assert np.array_equal(found, right)
 
 
+@pytest.mark.usual_switches
 def test_a_large_networks_gradient_needs_little_more_than_its_results():
     draws = np.random.default_rng(2)
     arrays = [draws.standard_normal(s) for s in ((256, 256), (256, 256), (256, 8), (64, 256))]
