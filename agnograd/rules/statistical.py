@@ -28,8 +28,8 @@ Axis = int | Sequence[int] | None
 # From how many elements a half has no number for them, or none with all its digits for their share.
 HALF_SHARES = switch("HALF_SHARES", 2**15, least=0, most=2**15, module=__name__)
 # Up to how many elements all but one of some factors are multiplied in a row for each: they take
-# the memory of as many arrays.
-ROW_ELEMENTS = switch("ROW_ELEMENTS", 2**12, least=0, most=2**24, module=__name__)
+# the memory of as many arrays. Of more, sums of products that overflow in between are not exact.
+ROW_ELEMENTS = switch("ROW_ELEMENTS", 2**12, least=2**10, most=2**24, module=__name__)
 
 
 def _count(x_shape: Shape, axis: Axis) -> int:
