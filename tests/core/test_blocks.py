@@ -18,12 +18,13 @@ from tests.helpers.large import (
     case_of,
     drawn,
     gradients,
+    has_large_arrays,
     in_blocks_of_one,
     op_by_op,
 )
 from tests.helpers.memory import peak_of
 
-pytestmark = pytest.mark.accelerated
+pytestmark = [pytest.mark.accelerated, has_large_arrays]
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
