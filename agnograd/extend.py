@@ -35,6 +35,7 @@ from agnograd._ops.rule_helpers import (
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.deferred import Deferred, function_from, inline, later
+from agnograd._util.switches import switch
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ __all__ = [
     "sensitivity",
     "straight",
     "sum_to",
+    "switch",
     "unequal_shapes",
     "verify",
     "with_keywords",

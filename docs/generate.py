@@ -366,10 +366,11 @@ def _marked(op: Any) -> str:
 COMMAND = """\
 # The command `agnograd`
 
-This page shows what `--help` prints. Four environment variables affect the command as they affect
+This page shows what `--help` prints. Five environment variables affect the command as they affect
 every program: `AGNOGRAD_BACKEND` names the default backend, `AGNOGRAD_PLUGINS` names plugins for
 the whole process, `AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1` makes agnograd load only built-in plugins,
-and `AGNOGRAD_REFERENCE=1` computes in the [simple way](concepts.md#the-pass-in-forty-lines).
+`AGNOGRAD_REFERENCE=1` computes in the [simple way](concepts.md#the-pass-in-forty-lines), and
+`AGNOGRAD_SWITCHES` sets the [switches](conformance.md#switches).
 `python docs/generate.py` writes this page.
 """
 

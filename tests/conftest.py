@@ -12,6 +12,7 @@ os.environ.setdefault("AGNOGRAD_VERIFY", "1")  # of all programs of all tests
 import agnograd as ag
 from agnograd._hooks.state import REFERENCE
 from agnograd._plugins.backends import backend_named
+from agnograd._util.switches import MODE
 from agnograd.errors import PluginError
 from gaps import gaps
 
@@ -81,6 +82,9 @@ def pytest_configure(config):
     """Draw more random programs where there is time."""
     if config.option.programs is None:
         config.option.programs = 1000 if config.option.slow else 100
+    if MODE.side or MODE.numbers:  # results are right without a program, which a warning says
+        ignored = "ignore:.* was compiled .* times:agnograd.errors.CompileWarning"
+        config.addinivalue_line("filterwarnings", ignored)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -90,6 +94,9 @@ def pytest_collection_modifyitems(config, items):
     if REFERENCE:  # a pass without accelerations
         for item in filter(lambda item: item.get_closest_marker("accelerated"), items):
             item.add_marker(pytest.mark.skip(reason="of what AGNOGRAD_REFERENCE=1 leaves out"))
+    if MODE.side or MODE.numbers:
+        for item in filter(lambda item: item.get_closest_marker("usual_switches"), items):
+            item.add_marker(pytest.mark.skip(reason="of what AGNOGRAD_SWITCHES decides"))
     if not (selected or config.getoption("slow")):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)

@@ -221,3 +221,104 @@ def test_warnings_say_whose_they_are():
                 found += 1
             assert not name.endswith(".warn") or name == "warnings.warn", f"{path}:{node.lineno}"
     assert found >= 5
+
+
+# Numbers that are no switches, by the reason.
+FIXED = {
+    "what is printed or drawn, and the format of files": """
+        agnograd/_arrays/repr._WIDTH agnograd/_cli/main._WIDE agnograd/_compile/explain._RUNS
+        agnograd/_compile/listing._COSTLY agnograd/_compile/listing._short
+        agnograd/_compile/picture._MOST agnograd/_compile/picture._WIDE
+        agnograd/_sparse/picture._MOST agnograd/_sparse/picture._COLOURS
+        agnograd/certify/_report.FORMAT agnograd/testing/conformance/_items._SHOWN
+        agnograd/testing/conformance/_report.FORMAT agnograd_memory/_ledger._POINTS
+        agnograd_timer/_timeline._INSIDE agnograd/_compile/listing:count<1000
+        agnograd/_compile/listing:len(constants)>8 agnograd/certify/_calls:len(text)<=40
+    """,
+    "what stands for something that is no number": """
+        agnograd/_arrays/protocols.__array_priority__ agnograd/_graph/nodes.began
+        agnograd/_passes/order._DONE agnograd/_program/plan.NEW agnograd/_program/plan.INTO
+        agnograd/_program/plan.ELEMENTWISE agnograd/_program/plan.UPDATE agnograd/_program/plan.ADD
+        agnograd/_sparse/stars._NONE agnograd_c/__init__.preference
+        agnograd_distributed/kernels/mpi._GATHER agnograd_distributed/kernels/mpi._MESSAGE
+    """,
+    "numbers of others: DLPack, the operating system, processors, SciPy, and sources in C": """
+        agnograd/_plugins/backend._CPU agnograd/_program/rooms._ALIGNED
+        agnograd/_transforms/wrapped._CPU agnograd_pool/__init__._MMAP_MAX
+        agnograd_pool/__init__._TRIM_THRESHOLD agnograd_c/_adding._BLOCKS agnograd_c/_arrays._CHUNK
+        agnograd_scipy/interpolation._PADDING
+    """,
+    "prices in nanoseconds, of which switches say how many are worth it": """
+        agnograd_c/_groups.CALL agnograd_c/_groups.ELEMENT agnograd_c/_groups.GROUP
+        agnograd_c/_groups.SCALAR
+    """,
+    "how far a check looks": """
+        agnograd/_codegen/inline._CLOSING agnograd/_functions/purity._DEPTH
+        agnograd/testing/conformance/declared._READS
+    """,
+    "what numbers a key draws, which stay the same": """
+        agnograd_random/_draws.ROUNDS agnograd_random/_draws._BOOST agnograd_random/_draws._STEPS
+        agnograd_random/_exact._SPARE agnograd_random/standard._MOST
+        agnograd_random/threefry.FOLD agnograd_random/threefry.PARITY
+        agnograd_random/threefry.ROTATIONS agnograd_random/threefry.SPLIT
+        agnograd_random/threefry.WORD agnograd_random/vectors._EXACT
+    """,
+    "formulas: terms and bounds of series, nodes, steps, and the digits of a precision": """
+        agnograd/certify/_probe.STENCIL agnograd_digits/_norms.DOUBLE
+        agnograd_scipy/integrals._NODES agnograd_scipy/jacobians._POLISH
+        agnograd_scipy/kernels/matrices._ROOTS agnograd_scipy/tails._STEPS
+        agnograd_special/bessel01._FAR agnograd_special/bessel01._TERMS
+        agnograd_special/densities._LOG_OVER_PSI agnograd_special/densities._STIRLING
+        agnograd_special/differences._BERNOULLI agnograd_special/differences._SHIFT
+        agnograd_special/elliptic._TERMS agnograd_special/error._FAR agnograd_special/error._TERMS
+        agnograd_special/shapes._FROM agnograd_special/shapes._H agnograd_special/shapes._TERMS
+        agnograd_special/shapes._TO agnograd_special/zeta._SUMMED
+        agnograd_torch/_calls._EXACT
+    """,
+    "arguments that are checked": """
+        agnograd_digits/__init__:0<digits<400 agnograd_offload/__init__:1<=int(level)<=9
+    """,
+}
+
+
+def value_of(node):
+    """Return the value of an expression of numbers, one of which is an integer; else None."""
+    expressions = ast.Constant | ast.UnaryOp | ast.BinOp | ast.Tuple
+    parts = expressions | ast.operator | ast.unaryop | ast.expr_context
+    inner = list(ast.walk(node))
+    types = {type(each.value) for each in inner if isinstance(each, ast.Constant)}
+    if int not in types or not types <= {int, float}:
+        return None
+    return eval(ast.unparse(node)) if all(isinstance(each, parts) for each in inner) else None
+
+
+def plain_numbers(path):
+    """Yield constants that are numbers, and comparisons with a number in place of a constant."""
+    package = next(each for each in PACKAGES if each in path.parents)
+    module = path.relative_to(package.parent).with_suffix("").as_posix()
+    for outer in ast.walk(ast.parse(path.read_text())):
+        for node in outer.body if isinstance(outer, ast.Module | ast.ClassDef) else ():
+            assigns = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+            value = value_of(node.value) if assigns else None
+            large = isinstance(value, int) and abs(value) >= 8
+            targets = (
+                node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            )
+            for each in (
+                name for target in targets if value is not None for name in ast.walk(target)
+            ):
+                if isinstance(each, ast.Name) and (each.id.isupper() or large):
+                    yield f"{module}.{each.id}"
+        for each in (outer.left, *outer.comparators) if isinstance(outer, ast.Compare) else ():
+            value, text = value_of(each), ast.unparse(outer).replace(" ", "")
+            # The bits of a dtype, and what an integer of 32 bits holds, are no choice.
+            if isinstance(value, int) and 8 <= abs(value) != 2**31 and "bits" not in text:
+                yield f"{module}:{text}"
+
+
+def test_a_number_at_which_something_changes_is_a_switch():
+    fixed = {name for names in FIXED.values() for name in names.split()}
+    paths = [path for path in SOURCES if "samples" not in (*path.parts, path.stem)]
+    found = {name for path in paths for name in plain_numbers(path)}
+    assert sorted(found - fixed) == []
+    assert sorted(fixed - found) == []

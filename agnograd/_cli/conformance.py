@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from agnograd._util.switches import VARIABLE, mode_of
+
 _file = click.Path(dir_okay=False, path_type=Path)
 _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
@@ -25,6 +27,11 @@ _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Pat
     "--few", multiple=True, metavar="PATTERN", help="Checks that take only the samples of --quick."
 )
 @click.option("--lowering", metavar="NAME", help="How compiled programs run.  [default: auto]")
+@click.option(
+    "--switches",
+    metavar="MODE",
+    help="least, most or random:SEED: the numbers at which the way of computing changes.",
+)
 @click.option("--gaps", type=_readable, help="Known gaps of the library, with reasons.")
 @click.option(
     "--explore", type=click.IntRange(1), metavar="N", help="Draw N new arrays a sample; not graded."
@@ -35,7 +42,11 @@ _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Pat
 @click.option("--list", "listed", is_flag=True, help="List the checks, and run none.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def conformance(
-    processes: str | None, listed: bool, pytest_args: tuple[str, ...], **given: Any
+    processes: str | None,
+    listed: bool,
+    switches: str | None,
+    pytest_args: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Check every op, derivative and hook on a backend; the exit status is pytest's.
 
@@ -53,7 +64,7 @@ def conformance(
         elif value not in (None, False):
             values = value if isinstance(value, tuple) else (value,)
             options += [f"--agnograd-{name}={each}" for each in values]
-    status = _run([*options, *pytest_args])
+    status = _run([*options, *pytest_args], switches)
     if status < 0:  # the library, most likely, has taken the process down
         status = _died(-status, given["json"])
     raise SystemExit(status)
@@ -71,14 +82,23 @@ def check_writable(path: Path) -> None:
         raise click.ClickException(f"no report can be written there: {error}") from error
 
 
-def _run(options: list[str]) -> int:
+def _run(options: list[str], switches: str | None) -> int:
     """Run pytest in a process of its own, which has imported nothing yet."""
+    environment = dict(os.environ)
+    if switches is not None:
+        try:
+            mode_of(switches)
+        except ValueError as error:
+            raise click.ClickException(str(error)) from error
+        environment[VARIABLE] = switches
     if find_spec("pytest") is None:
         raise click.ClickException("the suite needs pytest: pip install 'agnograd[conformance]'")
     # No options or conftest of the project one stands in, and no plugin that takes a second to end.
     isolated = ["-c", os.devnull, "--rootdir", os.curdir, "--noconftest", "-p", "no:cacheprovider"]
     suite = ["-p", "no:hypothesispytest", "--pyargs", "agnograd.testing.conformance"]
-    return subprocess.call([sys.executable, "-m", "pytest", "-q", *isolated, *suite, *options])
+    return subprocess.call(
+        [sys.executable, "-m", "pytest", "-q", *isolated, *suite, *options], env=environment
+    )
 
 
 def _died(number: int, report: Path | None) -> int:

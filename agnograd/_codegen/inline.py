@@ -19,6 +19,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from agnograd._util.deferred import compiled_facts, defined_code, facts_of
+from agnograd._util.switches import switch
 
 # What may be in a function that is written out: nothing that has names, or a frame, of its own.
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Return)
@@ -28,7 +29,8 @@ _EXPRESSIONS = (
     *(ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop),
 )
 NOT_IMPLEMENTED = "NotImplemented"
-_MOST = 120  # nodes of a syntax tree: some ten lines
+# So many nodes of a syntax tree, some ten lines, are written out where a function is called.
+INLINED_NODES = switch("INLINED_NODES", 120, least=0, most=10000, module=__name__)
 _CLOSING = 5  # lines after the last instruction
 _CONSTANTS = (bool, int, float, str, type(None))
 
@@ -111,7 +113,8 @@ def _statements(function: Any) -> list[ast.stmt]:
     documented = ast.get_docstring(definition, clean=False) is not None
     body = definition.body[documented:]
     nodes = [node for each in body for node in ast.walk(each)]
-    if len(nodes) > _MOST or not all(isinstance(n, (*_STATEMENTS, *_EXPRESSIONS)) for n in nodes):
+    known = all(isinstance(node, (*_STATEMENTS, *_EXPRESSIONS)) for node in nodes)
+    if len(nodes) > INLINED_NODES or not known:
         raise _NotWritableError
     return body
 

@@ -1,7 +1,8 @@
 """What is written for ops, kept for later processes: to write it takes longer than to load it.
 
 A text is found by all that it depends on: the op, but for what its functions compute; the functions
-that may be written out in it, as they were compiled; and the sources of the modules that write.
+that may be written out in it, as they were compiled; the sources of the modules that write; and
+the switches of the process.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from agnograd._util.deferred import facts_of, later
 from agnograd._util.kept import BEGINNING, digest, kept
+from agnograd._util.switches import MODE
 
 # Those that write, by the functions that do.
 WRITERS = {
@@ -26,6 +28,7 @@ WRITERS = {
 SOURCES = (
     *("_codegen/backward.py", "_codegen/forward.py", "_codegen/inline.py", "_graph/nodes.py"),
     *("_ops/op.py", "_ops/saved.py", "_util/deferred.py", "_util/signatures.py"),
+    "_util/switches.py",
 )
 _PLAIN = frozenset({bool, int, float, str})
 
@@ -45,7 +48,7 @@ def text_of(writer: str, scope: dict[str, Any], *facts: Any) -> str:
     if sources is None:
         text, names = write()
     else:
-        text, names = kept(f"{sources!r} {writer} {told(facts)}", write, _are_as_read)
+        text, names = kept(f"{sources!r} {MODE!r} {writer} {told(facts)}", write, _are_as_read)
     scope |= found_by(names, scope)
     return text
 

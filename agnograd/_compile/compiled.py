@@ -38,14 +38,18 @@ from agnograd._surroundings.surroundings import Surroundings
 from agnograd._transforms.passes import OtherLevelError
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
+from agnograd._util.switches import switch
 from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
 
 if TYPE_CHECKING:
     from agnograd._compile.explain import Explanation
 
-MOST = 8  # programs of one function
-OBJECTS = 32  # whose compiled methods are kept
+# How many programs a function may have: where each call needs another one, compiling takes longer
+# than it saves.
+PROGRAMS = switch("PROGRAMS", 8, least=1, most=64, module=__name__)
+# Of how many objects the compiled methods are kept, which keep the objects.
+OBJECTS = switch("OBJECTS", 32, least=1, most=4096, module=__name__)
 # Ops are recorded, and no function runs that is being transformed.
 _USUAL: tuple[Any, ...] = (True, False)
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
@@ -166,7 +170,7 @@ class CompiledFunction:
         variant = self._variants.get(key)
         if variant is None:
             with self.lock:
-                if len(self._variants) >= MOST:
+                if len(self._variants) >= PROGRAMS:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 values = map_leaves(copy_of, values)  # the caller may write to arrays and lists
                 f = WithStatics(self.function, values)
@@ -183,7 +187,7 @@ class CompiledFunction:
         found = self._of_constants.get(key)
         if found is None:
             with self.lock:
-                if len(self._of_constants) >= MOST:
+                if len(self._of_constants) >= PROGRAMS:
                     return self._plainly(leaves, tree, "arrays of another library differ")
                 values: dict[Any, Any] = {i: copy_of(value) for i, value in constants.items()}
                 f = WithConstants(self.function, values, tree)
@@ -200,7 +204,7 @@ class CompiledFunction:
         key = (given.own, given.tree)
         if key not in self._of_members:
             with self.lock:
-                if len(self._of_members) >= MOST:
+                if len(self._of_members) >= PROGRAMS:
                     return self.function(*args, **kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
                 self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
@@ -220,8 +224,8 @@ class CompiledFunction:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
-                f"on where none of these programs fits: {why}",
+                f"AGNOGRAD: {self.name} was compiled {PROGRAMS} times, and is called as it is from "
+                f"now on where none of these programs fits: {why}",
                 CompileWarning,
                 stacklevel=levels_up(),
             )
@@ -249,7 +253,7 @@ class CompiledFunction:
         to be.
         """
         with self.lock:
-            if order == 0 and self._programs >= MOST:
+            if order == 0 and self._programs >= PROGRAMS:
                 raise TooManyPrograms
             before = watch(self._surroundings)
             try:

@@ -14,6 +14,7 @@ from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
 from agnograd._graph.calls import Backward, Call, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
+from agnograd._util.switches import switch
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # Up to how many elements a gradient is held until the next one is made. It is the last of many
 # arrays: if it were freed, too, C libraries would hand all that memory back to the system, and the
 # next pass would wait for each page. Above 32 MiB, at eight bytes, they do so in any case.
-_HELD = 2**22
+HELD_ELEMENTS = switch("HELD_ELEMENTS", 2**22, least=0, most=2**62, module=__name__)
 
 
 def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
@@ -209,5 +210,5 @@ class _Total:
             self.arrivals.add(self.end, self.total)
         elif self.total is not None:
             self.arrivals.own(self.end, self.total)
-        if self.domain.count(self.g) <= _HELD:
+        if self.domain.count(self.g) <= HELD_ELEMENTS:
             self.domain.held = self.total

@@ -130,11 +130,8 @@ def gradients(
             f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
             "get None"
         )
-    given = given_by(seeds)
-    return tuple(
-        None if end is None else owned(end[1], x._domain, given, x._raw)
-        for end, x in zip(reached, wanted, strict=True)
-    )
+    given, pairs = given_by(seeds), zip(reached, wanted, strict=True)
+    return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in pairs)
 
 
 def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:

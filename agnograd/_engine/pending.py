@@ -6,10 +6,13 @@ from typing import Any, NamedTuple, Self
 
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
+from agnograd._util.switches import switch
 
-# Of how many elements the factors of products that wait are: so many stay in a processor's cache.
-_ENOUGH = 2**14
-_SMALL = _ENOUGH // 4
+# Of how many elements the factors of products that wait are, and those of one: so many stay in a
+# processor's cache. From how many keys on it takes less time to join them than to add for each.
+WAITING_ELEMENTS = switch("WAITING_ELEMENTS", 2**14, least=0, most=2**62, module=__name__)
+FACTOR_ELEMENTS = switch("FACTOR_ELEMENTS", 2**12, least=0, most=2**62, module=__name__)
+JOINED_KEYS = switch("JOINED_KEYS", 8, least=1, most=2**62, module=__name__)
 
 
 class Pending:
@@ -54,7 +57,7 @@ class Elements(Pending):
         op, into = self.node[OP], self.total
         xp, (*before, _), after = op.domain.library, self.node[: FIRST + 1], self.node[FIRST + 1 :]
         parts: Any = zip(self.keys, self.cotangents, strict=True)
-        if len(self.keys) >= 8 and (key := _joined(self.keys, xp)) is not None:
+        if len(self.keys) >= JOINED_KEYS and (key := _joined(self.keys, xp)) is not None:
             # Libraries take half of the time where they need not find the dtype out.
             parts = [(key, xp.asarray(self.cotangents, dtype=in_full(self.node)[-2]))]
         for key, g in parts:
@@ -99,7 +102,7 @@ class Products(Pending):
         size = count(other) + count(g)
         if (
             type(size) is not int  # a size that is yet to be known
-            or size > _SMALL
+            or size > FACTOR_ELEMENTS
             or not other.ndim == self.ndim == g.ndim
             or not other.dtype is self.dtype is g.dtype
             or (shared is not self.shared and shared != self.shared)
@@ -108,7 +111,7 @@ class Products(Pending):
         self.others.append(other)
         self.cotangents.append(g)
         self.size = size = self.size + size
-        if size > _ENOUGH:
+        if size > WAITING_ELEMENTS:
             self.gathered()
         return True
 
@@ -119,9 +122,7 @@ class Products(Pending):
             node[self.shared.place] = together(self.others, axis=self.shared.axis)
             g = together(self.cotangents, axis=self.shared.axis)
             self += self.backward(g, node)[self.shared.number][1]
-            self.others.clear()
-            self.cotangents.clear()
-            self.size = 0
+            self.others, self.cotangents, self.size = [], [], 0
         return self.total
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agnograd._util.switches import switch
 from agnograd.errors import SolverError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
 Product = Callable[[Any], Any]
-_RESTART = 50  # vectors that GMRES keeps
+# How many vectors GMRES keeps: it begins again after as many, and with too few comes to no end.
+KRYLOV_VECTORS = switch("KRYLOV_VECTORS", 50, least=50, most=1000, module=__name__)
 # Where the residual is not at least so many times smaller than before it, GMRES goes on in the
 # direction of the last product.
 _STAGNATES = 0.9
@@ -31,7 +33,7 @@ class Measures:
         self.scale = self.norm(b)
         # Some digits more than half of them: what else is wrong with a derivative is seldom less.
         self.enough = (self.spacing**0.75 if rtol is None else rtol) * self.scale
-        self.most = 10 * b.shape[0] + _RESTART if maxiter is None else maxiter
+        self.most = 10 * b.shape[0] + KRYLOV_VECTORS if maxiter is None else maxiter
 
     def dot(self, x: Any, y: Any) -> float:
         """Return the inner product of two vectors."""
@@ -105,7 +107,9 @@ def gmres(product: Product, b: Any, precondition: Product | None, measures: Meas
         first, direction = size, r
         directions: list[Any] = []
         products: list[Any] = []
-        while len(products) < _RESTART and steps < measures.most and not size <= measures.enough:
+        while (
+            len(products) < KRYLOV_VECTORS and steps < measures.most and not size <= measures.enough
+        ):
             z = direction if precondition is None else precondition(direction)
             q = product(z)
             length = measures.norm(q)

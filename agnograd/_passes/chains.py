@@ -10,9 +10,12 @@ from typing import Any
 from agnograd._passes.columns import Columns, element, way
 from agnograd._passes.dead import dead
 from agnograd._program.program import CHAIN, Ref, Step, TracedProgram
+from agnograd._util.switches import switch
 
-# How long a chain is at least, and how many of its elements each array has on average.
-LONG, EACH = 8, 4
+# How long a chain is at least that takes less time as arrays: these have to be put together.
+CHAIN_LINKS = switch("CHAIN_LINKS", 8, least=2, most=2**62, module=__name__)
+# How many links of a chain each scatter or write has on average: fewer take as long one by one.
+CHAIN_SHARE = switch("CHAIN_SHARE", 4, least=1, most=2**62, module=__name__)
 _SUMS = ("add", "subtract")
 _WRITES = ("@scatter_add", "__setitem__")
 _LINKS = frozenset((*_SUMS, *_WRITES))
@@ -36,7 +39,9 @@ def chains(program: TracedProgram) -> TracedProgram:
     writes ``y[i] = ...``. What is added is computed at once if all of it is computed alike, by ops
     whose results are the same bit for bit in arrays. Sums keep their order.
     """
-    found = {id(links.steps[-1]): links for links in _found(program) if len(links.items) >= LONG}
+    found = {
+        id(links.steps[-1]): links for links in _found(program) if len(links.items) >= CHAIN_LINKS
+    }
     if not found:
         return program
     columns = Columns(program)
@@ -126,7 +131,7 @@ def _summed(columns: Columns, links: Links) -> bool:
 def _written(columns: Columns, links: Links) -> bool:
     """Add steps for scatters or writes of single elements, each of which has every place once."""
     rounds = _rounds(links)
-    if len(links.items) < EACH * len(rounds):
+    if len(links.items) < CHAIN_SHARE * len(rounds):
         return False
     into, shape = links.start, columns.facts[links.start].shape
     last = links.steps[-1]

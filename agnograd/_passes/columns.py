@@ -10,9 +10,13 @@ from typing import Any
 from agnograd._passes.common import frozen
 from agnograd._passes.uniform import EXACT
 from agnograd._program.program import Fact, Ref, Step, TracedProgram
+from agnograd._util.switches import switch
 
-# How far back the steps of a column are followed, and of how many parts it may consist.
-DEPTH, PARTS = 16, 4
+# How far back the steps of a column are followed, each of which may have several columns before
+# it.
+COLUMN_DEPTH = switch("COLUMN_DEPTH", 16, least=0, most=64, module=__name__)
+# Of how many parts a column may consist: more take as long to join as its values.
+COLUMN_PARTS = switch("COLUMN_PARTS", 4, least=1, most=64, module=__name__)
 
 
 class Columns:
@@ -38,7 +42,7 @@ class Columns:
         self._next = program.next_number()
         self._known: dict[tuple[int, ...], Ref | None] = {}
 
-    def column(self, values: Sequence[Ref], depth: int = DEPTH) -> Ref | None:
+    def column(self, values: Sequence[Ref], depth: int | None = None) -> Ref | None:
         """Return an array of values without axes, or None if they are not computed alike.
 
         What is the same for all of them stays one value, without axes.
@@ -47,7 +51,7 @@ class Columns:
             return values[0]
         key = tuple(value.number for value in values)
         if key not in self._known:
-            self._known[key] = self._column(values, depth)
+            self._known[key] = self._column(values, COLUMN_DEPTH if depth is None else depth)
         return self._known[key]
 
     def stacked(self, values: Sequence[Ref]) -> Ref:
@@ -58,7 +62,7 @@ class Columns:
         if found is not None:
             return self.emit("broadcast_to", (found, shape), {}, shape, like, views=found)
         parts = [[*part] for _, part in groupby(values, lambda value: way(self.made.get(value)))]
-        if 1 < len(parts) <= PARTS and len(values) >= 4 * PARTS:
+        if 1 < len(parts) <= COLUMN_PARTS and len(values) >= 4 * COLUMN_PARTS:
             joined = [self.stacked(part) for part in parts]
             return self.emit("concat", (joined,), {"axis": 0}, shape, like)
         return self.emit("stack", (list(values),), {"axis": 0}, shape, like)

@@ -7,12 +7,15 @@ from itertools import compress, count
 
 from agnograd._program.plan import nbytes
 from agnograd._program.program import CALLS, GUARD, PULLBACK, Ref, TracedProgram, roots_of
+from agnograd._util.switches import switch
 
 # Nothing goes past these, nor past steps with effects: what a guard does not let through may raise,
 # and users see their calls.
 _BARRIERS = CALLS - {PULLBACK} | {GUARD}
-_LEAST = 2**15  # smaller values, in bytes, are not worth an order: programs have many of them
-_GAIN = 0.95  # of the bytes before, to which an order has to come down in the mean
+# Smaller values are not worth an order: programs have many of them.
+ORDERED_BYTES = switch("ORDERED_BYTES", 2**15, least=1, most=2**62, module=__name__)
+# The share of the bytes before to which an order has to come down in the mean.
+ORDER_GAIN = switch("ORDER_GAIN", 0.95, least=0.0, most=1.0, module=__name__)
 _DONE = -1
 
 
@@ -33,7 +36,7 @@ def order(program: TracedProgram) -> TracedProgram:
         return program
     most, total = ordering.in_use(range(len(steps)))
     other, fewer = ordering.in_use(steps)
-    if other > most or fewer > _GAIN * total:
+    if other > most or fewer > ORDER_GAIN * total:
         return program
     return program.with_(steps=tuple(map(program.steps.__getitem__, steps)))
 
@@ -46,7 +49,7 @@ def _sizes(program: TracedProgram) -> dict[Ref, int]:
         size = known.get(id(fact))
         if size is None:
             size = known[id(fact)] = nbytes(fact) or 0
-        if size >= _LEAST:
+        if size >= ORDERED_BYTES:
             sizes[ref] = size
     if sizes:
         roots = roots_of(program)

@@ -12,6 +12,7 @@ from agnograd._passes.order import order
 from agnograd._passes.scatters import scatters
 from agnograd._passes.uniform import uniform
 from agnograd._program.program import TracedProgram
+from agnograd._util.switches import switch
 
 Pass = Callable[[TracedProgram], TracedProgram]
 
@@ -33,7 +34,7 @@ UNCOUNTING = frozenset(("uniform", "identities", "common"))
 # It changes nothing that another pass looks at, and runs once, at the end.
 LAST = "order"
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.
-ROUNDS = 4
+ROUNDS = switch("ROUNDS", 4, least=1, most=64, module=__name__)
 
 
 def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram:

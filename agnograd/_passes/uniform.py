@@ -8,6 +8,7 @@ from agnograd._ops.rule_helpers import is_basic
 from agnograd._passes.identities import instead
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, mapped
 from agnograd._program.straight import function_of, named_function
+from agnograd._util.switches import switch
 
 Number = int | float
 
@@ -32,7 +33,7 @@ _FILLED = {"zeros_like": 0, "ones_like": 1}
 # Those whose results may be known by what is known of their arguments.
 _TELLING = EXACT | _MOVES | _FILLED.keys() | {"full_like", "pow", "astype"}
 # A step on constants is computed once and for all if its result has at most this many elements.
-FOLDED = 2**16
+FOLDED_ELEMENTS = switch("FOLDED_ELEMENTS", 2**16, least=0, most=2**62, module=__name__)
 
 
 def uniform(program: TracedProgram) -> TracedProgram:
@@ -294,7 +295,7 @@ class Numbers:
             return False
         if not all(ref in self.constants for ref in refs):
             return False
-        if step.op.startswith("@") or step.effects or self.facts[out].size > FOLDED:
+        if step.op.startswith("@") or step.effects or self.facts[out].size > FOLDED_ELEMENTS:
             return False
         args, kwargs = (self._values(each) for each in (step.args, tuple(step.kwargs.values())))
         with self.domain.backend.quiet():

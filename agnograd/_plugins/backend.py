@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._ops.rule_helpers import is_mask
 from agnograd._plugins.capabilities import Capabilities
+from agnograd._util.switches import switch
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _HERE = nullcontext()
 _CPU = 1  # DLPack's kDLCPU
+# Of how many elements a few arrays stay in the caches of a processor.
+BLOCK_ELEMENTS = switch("BLOCK_ELEMENTS", 2**14, least=2**6, most=2**62, module=__name__)
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "integral": int,
@@ -242,7 +245,7 @@ class Backend:
     @property
     def block(self) -> int:
         """The number of elements up to which a few arrays stay in the caches of the processors."""
-        return 2**14
+        return BLOCK_ELEMENTS
 
     def flat(self, x: Any) -> Any:
         """Return a one-dimensional view of a large array's elements in row-major order, or None."""

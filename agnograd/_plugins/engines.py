@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agnograd._plugins.entry_points import ENGINES, chosen, installed, load
+from agnograd._util.switches import switch
 from agnograd.errors import PluginError
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def load_what_is_imported() -> None:
             engine_named(name)
 
 
-# By type. Programs may make classes for ever, but few of arrays.
+# Of how many types the engine is remembered: programs may make classes for ever, but few of arrays.
+KNOWN_TYPES = switch("KNOWN_TYPES", 10_000, least=0, most=10**6, module=__name__)
 _known: dict[type, str | None] = {}
 
 
@@ -166,7 +168,7 @@ def engine_of(kind: type) -> str | None:
             known = engines()
             roots = (base.__module__.partition(".")[0] for base in kind.__mro__[:-1])
             found = next((root for root in roots if root in known), None)
-        if len(_known) > 10_000:
+        if len(_known) >= KNOWN_TYPES:
             return found
         _known[kind] = found
     return _known[kind]

@@ -23,7 +23,7 @@ PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
 LOWERINGS = "agnograd.lowerings"
 ENGINES = "agnograd.engines"
-_GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES)
+GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES)
 OURS = "agnograd"
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ def _is_here(found: _Distribution) -> bool:
 def _read(found: _Distribution, apart: str) -> Iterator[EntryPoint]:
     """Yield the entry points of one distribution, whose name is followed by what tells it apart."""
     text = found.read("entry_points.txt") or ""
-    if not any(f"[{group}]" in text for group in _GROUPS):
+    if not any(f"[{group}]" in text for group in GROUPS):
         return
     facts = found.read("METADATA") or found.read("PKG-INFO") or ""
     headers = dict(line.partition(": ")[::2] for line in facts.partition("\n\n")[0].splitlines())
@@ -137,7 +137,7 @@ def _read(found: _Distribution, apart: str) -> Iterator[EntryPoint]:
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
-        elif group in _GROUPS and line and not line.startswith("#"):
+        elif group in GROUPS and line and not line.startswith("#"):
             name, _, value = map(str.strip, line.partition("="))
             yield EntryPoint(name, value, group, distribution, version)
 

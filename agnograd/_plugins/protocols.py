@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agnograd._plugins.entry_points import PROTOCOLS, load_every, origin, warn
+from agnograd._util.switches import switch
 from agnograd.errors import PluginError, UnsupportedFunctionError
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 Answer = Callable[[Any, Any, Any], Any]
 
-_KEPT = 1024  # functions whose answer is remembered: more than NumPy and SciPy have together
+# Of how many functions the answer is remembered: more than NumPy and SciPy have together.
+KEPT_ANSWERS = switch("KEPT_ANSWERS", 1024, least=1, most=2**20, module=__name__)
 
 
 class Protocol:
@@ -195,7 +197,7 @@ def _no_counterpart(what: str, xp: Any) -> str:
     return f"{what} has no counterpart on Variables (namespace {xp.__package__})"
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT_ANSWERS)
 def ufunc_for(xp: Any, ufunc: Any) -> tuple[Protocol, Function]:
     """Return what a ufunc is on Variables of a namespace, and the protocol that says so."""
     what = f"the ufunc {_name(ufunc)!r}"
@@ -208,7 +210,7 @@ def ufunc_for(xp: Any, ufunc: Any) -> tuple[Protocol, Function]:
     )
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT_ANSWERS)
 def function_for(xp: Any, function: Function) -> Answer:
     """Return what answers for a function that was given a Variable."""
     module = getattr(function, "__module__", None) or "?"

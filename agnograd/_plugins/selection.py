@@ -13,13 +13,15 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from agnograd._ops.rule_helpers import device_of, is_basic, is_mask, without_newaxis
+from agnograd._util.switches import switch
 
 if TYPE_CHECKING:
     from agnograd._plugins.backend import Backend
 
 Rows = Callable[[Any, Any, Any, Any], Any]
 
-_BLOCK = 1 << 22  # elements of one block of what is selected (32 MiB in float64)
+# How many elements of what is selected are made at once: 32 MiB in float64.
+SELECTED_ELEMENTS = switch("SELECTED_ELEMENTS", 2**22, least=1, most=2**62, module=__name__)
 
 
 def scatter_add(backend: Backend, into: Any, key: Any, values: Any) -> Any:
@@ -208,7 +210,7 @@ def _in_blocks(
     if length == 0:
         return into
     every = xp.arange(length, device=device_of(into))
-    height = max(1, _BLOCK // max(1, width))
+    height = max(1, SELECTED_ELEMENTS // max(1, width))
     blocks = []
     for start in range(0, length, height):
         rows = slice(start, min(start + height, length))

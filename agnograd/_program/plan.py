@@ -9,8 +9,10 @@ from functools import cache
 from typing import NamedTuple
 
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, freed_after, roots_of
+from agnograd._util.switches import switch
 
-_TRIED = 32  # larger buffers, for the place of a smaller one: more of them take long
+# How many larger buffers are tried for the place of a smaller one: more of them take long.
+BUFFERS_TRIED = switch("BUFFERS_TRIED", 32, least=0, most=2**20, module=__name__)
 
 
 class Way(Enum):
@@ -111,7 +113,9 @@ def shared(sizes: Sequence[int], busy: Sequence[int]) -> tuple[list[int], list[i
         size, used = sizes[buffer], busy[buffer]
         if not kept or kept[-1][0] != size:  # of one size there are as many as are needed at once
             larger = len(kept)
-        tried = range(larger - 1, max(larger - 1 - _TRIED, -1), -1)  # from the smallest one on
+        tried = range(
+            larger - 1, max(larger - 1 - BUFFERS_TRIED, -1), -1
+        )  # from the smallest one on
         place = next((place for place in tried if not kept[place][1] & used), None)
         if place is None:
             place = len(kept)

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from agnograd._program.plan import MemoryPlan, Room, Way, nbytes, shared
 from agnograd._program.program import Ref, Step, TracedProgram, freed_after
+from agnograd._util.switches import switch
 
 __all__ = ["lent"]
 
-_LEAST = 2**14  # smaller values, in bytes, are not worth an array that each run makes
-_TRIED = 256  # values, and the results that they may be in
+# Smaller values are not worth an array that each run makes.
+ROOM_BYTES = switch("ROOM_BYTES", 2**14, least=1, most=2**62, module=__name__)
+# How many values are tried, and results that they may be in: each with each takes long.
+ROOMS_TRIED = switch("ROOMS_TRIED", 256, least=1, most=2**16, module=__name__)
 _ALIGNED = 64
 
 
@@ -43,9 +46,9 @@ def lent(program: TracedProgram, plan: MemoryPlan, way: Callable[[Step], Way]) -
     stays = _stays(program, plan)
     rooms: list[Room] = []
     inside: dict[Ref, list[tuple[int, _Stay]]] = {ref: [] for ref in owners}
-    largest = sorted((s for s in stays if s.size >= _LEAST), key=lambda s: (-s.size, s.first))
+    largest = sorted((s for s in stays if s.size >= ROOM_BYTES), key=lambda s: (-s.size, s.first))
     moved = []
-    for stay in largest[:_TRIED]:
+    for stay in largest[:ROOMS_TRIED]:
         for ref, (made, size) in owners.items():
             offset = _offset(inside[ref], stay, size) if stay.last < made else None
             if offset is not None:
@@ -83,9 +86,9 @@ def _owners(
             fact = program.facts[ref]
             size = nbytes(fact) or 0
             in_rows = sorted(fact.strides or (), reverse=True) == [*(fact.strides or ())]
-            if buffer is None and fact.shape and size >= _LEAST and in_rows:
+            if buffer is None and fact.shape and size >= ROOM_BYTES and in_rows:
                 found[ref] = number, size
-    return dict([*found.items()][-_TRIED:])
+    return dict([*found.items()][-ROOMS_TRIED:])
 
 
 def _stays(program: TracedProgram, plan: MemoryPlan) -> list[_Stay]:

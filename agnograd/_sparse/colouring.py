@@ -15,11 +15,14 @@ from typing import Any, NamedTuple
 from agnograd._sparse.orders import ORDERS, Lists, free, neighbours, saturated
 from agnograd._sparse.pattern import Sparsity
 from agnograd._sparse.sets import Sets, host
+from agnograd._util.switches import switch
 
 # The most steps between neighbours for which orders that need them are tried unasked.
-_STEPS = 2**24
+ORDER_STEPS = switch("ORDER_STEPS", 2**24, least=0, most=2**62, module=__name__)
 # How many ways to leave dense rows, or columns, to the other direction are tried.
-_TRIALS = 3
+SPLITS_TRIED = switch("SPLITS_TRIED", 3, least=1, most=64, module=__name__)
+# How many numbers of entries are looked at from which on a row may be dense: few rows are.
+LIMITS_TRIED = switch("LIMITS_TRIED", 64, least=1, most=2**16, module=__name__)
 
 
 class Colouring(NamedTuple):
@@ -131,7 +134,7 @@ def _tried(lines: Lists, vertices: Lists, order: str) -> Iterator[list[int]]:
     if order in ("auto", "natural"):
         yield greedy(lines, len(vertices), range(len(lines)))
     if order == "natural" or (
-        order == "auto" and sum(len(each) ** 2 for each in vertices) > _STEPS
+        order == "auto" and sum(len(each) ** 2 for each in vertices) > ORDER_STEPS
     ):
         return
     graph = neighbours(lines, vertices)
@@ -177,10 +180,10 @@ def _splits(pattern: Sparsity) -> list[tuple[int, int]]:
     rows, lengths = pattern.rows, pattern.starts[1:] - pattern.starts[:-1]
     limits = sorted({*lengths.tolist()})[:-1]
     found = []
-    for limit in limits[-64:]:  # the rows that are left are dense
+    for limit in limits[-LIMITS_TRIED:]:  # the rows that are left are dense
         left = pattern.columns[xp.take(lengths, rows, axis=0) > limit]
         found.append((limit + int(xp.max(xp.bincount(left))), limit))
-    return sorted(found)[:_TRIALS]
+    return sorted(found)[:SPLITS_TRIED]
 
 
 def _split(pattern: Sparsity, limit: int, order: str) -> Colouring:

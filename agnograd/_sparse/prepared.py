@@ -23,6 +23,7 @@ from agnograd._sparse.sets import host
 from agnograd._transforms.passes import tangent_of
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace, outputs_of
+from agnograd._util.switches import switch
 from agnograd._util.trees import flatten
 from agnograd.errors import NoGradientError, SparsityError
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # The most elements of one array of all passes that are computed at once, by default.
-_TOGETHER = 2**17
+SPARSE_ELEMENTS = switch("SPARSE_ELEMENTS", 2**17, least=2**6, most=2**62, module=__name__)
 Find = Callable[[tuple[Any, ...], Mapping[str, Any], bool], tuple[Sparsity, bytes]]
 
 
@@ -172,7 +173,7 @@ class PreparedDerivative:
         if key not in self._buffers:
             colouring, place = self.colouring, partial(_placed, outputs[0])
             largest = max(prod(x.shape) for x in (*inputs, *outputs))
-            chunk = self._chunk or max(1, _TOGETHER // max(largest, 1))
+            chunk = self._chunk or max(1, SPARSE_ELEMENTS // max(largest, 1))
             if any(root_of(x._domain).backend.capabilities.lazy for x in (*inputs, *outputs)):
                 chunk = self._chunk or 1
             self._buffers[key] = _Buffers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agnograd._sparse.colouring import _STEPS, Colouring, grouped, lists
+from agnograd._sparse.colouring import ORDER_STEPS, Colouring, grouped, lists
 from agnograd._sparse.orders import ORDERS
 from agnograd._sparse.pattern import Sparsity
 from agnograd._sparse.stars import acyclic, star
@@ -39,9 +39,11 @@ def _tried(pattern: Sparsity, method: str, order: str) -> Iterator[list[int]]:
     steps = sum(len(graph[w]) for own in graph for w in own)
     for name, ordered in ORDERS.items():
         wanted = "incidence_degree" if order == "saturation" else order
-        if name == wanted or (order == "auto" and (steps <= _STEPS or name == "largest_first")):
+        if name == wanted or (
+            order == "auto" and (steps <= ORDER_STEPS or name == "largest_first")
+        ):
             yield colour(graph, ordered(graph))
-    if order in ("auto", "saturation") and steps <= _STEPS:
+    if order in ("auto", "saturation") and steps <= ORDER_STEPS:
         # Columns that share no row are a star colouring, too, and this order is not for graphs.
         found = grouped(rows, rows, "saturation")
         yield [max(each, 0) for each in found]

@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
 from agnograd._surroundings.keys import Key, Same, elements_of, host_of, is_immutable
+from agnograd._util.switches import switch
 
 # Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
-# Each of these is far from the others, and takes as long to read as hundreds in a row.
-_SHORT, _SAMPLE = 128, 32
-_KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
-_PIECE = 2**14  # bytes that are copied at a time, to be hashed
+# Each of these is far from the others, and takes as long to read as hundreds in a row. Fewer would
+# see less than the documentation says.
+COMPARED_ELEMENTS = switch("COMPARED_ELEMENTS", 128, least=128, most=2**62, module=__name__)
+SAMPLED_ELEMENTS = switch("SAMPLED_ELEMENTS", 32, least=32, most=2**20, module=__name__)
+# The elements of shorter arrays are kept to compare with, and not hashed again.
+COMPARED_BYTES = switch("COMPARED_BYTES", 2**22, least=0, most=2**62, module=__name__)
+# How many bytes are copied at a time, to be hashed: so many stay in the first cache.
+HASHED_BYTES = switch("HASHED_BYTES", 2**14, least=2**6, most=2**62, module=__name__)
 
 
 class Sample(NamedTuple):
@@ -144,7 +149,7 @@ class WatchedArrays:
             return known[1]
         hashed, kept = hashlib.blake2b(digest_size=16), bytearray()
         size = len(data) if type(data) is bytes else data.nbytes
-        is_kept = size <= _KEPT and not is_immutable(raw)
+        is_kept = size <= COMPARED_BYTES and not is_immutable(raw)
         for piece in _pieces(data):
             hashed.update(piece)
             if is_kept:
@@ -171,7 +176,7 @@ def _pieces(data: Any) -> Iterator[bytes]:
     if type(data) is bytes:
         yield data
         return
-    count = max(_PIECE // max(data.itemsize, 1), 1)
+    count = max(HASHED_BYTES // max(data.itemsize, 1), 1)
     if data.size <= count or not data.flags.c_contiguous:
         yield data.tobytes()
         return
@@ -196,9 +201,9 @@ def _are_equal(known: bytearray, data: Any) -> bool:
 def _places(shape: tuple[int, ...]) -> tuple[slice, ...] | None:
     """Return the key of a part that has few elements, or None where all are few."""
     size = prod(shape)
-    if size <= _SHORT:
+    if size <= COMPARED_ELEMENTS:
         return None
-    excess, key = -(-size // _SAMPLE), []
+    excess, key = -(-size // SAMPLED_ELEMENTS), []
     for length in shape:
         step = min(excess, length)
         key.append(slice(None, None, step))

@@ -21,6 +21,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
 from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
+from agnograd._util.switches import switch
 from agnograd.errors import ArgumentError
 
 Key = tuple[Any, ...]
@@ -32,7 +33,8 @@ _OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays hav
 # Modules whose values may be equal and not the same: Decimal("1.0") and Decimal("1.00"), or a time
 # of two zones. So may be ranges, of which one ends at 3 and one at 4.
 _BY_TEXT = frozenset({"datetime", "decimal"})
-_SHORT = 1024  # the most bytes of an array that stand in a key as they are
+# The most bytes of an array that stand in a key as they are, and not by a hash.
+KEY_BYTES = switch("KEY_BYTES", 1024, least=0, most=2**62, module=__name__)
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
 _BY_ID: Any = object.__hash__
 _keyers: dict[type, Callable[[Any], Key]] = {}
@@ -309,7 +311,7 @@ def fingerprint(arrays: Iterable[Any]) -> Key:
 
 def _elements(array: Any) -> Any:
     data = elements_of(array)
-    if type(data) is not bytes or len(data) <= _SHORT:
+    if type(data) is not bytes or len(data) <= KEY_BYTES:
         return data
     return hashlib.blake2b(data, digest_size=16).digest()
 

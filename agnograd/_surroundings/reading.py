@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from agnograd._surroundings.looks import looked_at
+from agnograd._util.switches import switch
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _NAMES = frozenset({"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})  # in the body of a class
@@ -28,7 +29,9 @@ _DYNAMIC = frozenset(
 )
 _OPENING = frozenset({"__dict__", "__getattribute__", "__setattr__", "attrgetter", "methodcaller"})
 _WORD = re.compile(r"[^\W\d]\w*")
-_LONG = 1000  # characters of a text that is neither a name nor a short expression
+# The length of a text that is neither a name nor a short expression; what code names by a shorter
+# one is looked at.
+WORD_CHARACTERS = switch("WORD_CHARACTERS", 1000, least=1000, most=2**62, module=__name__)
 
 
 class Named(NamedTuple):
@@ -82,7 +85,7 @@ def named_in(code: CodeType) -> Named:
                 dynamic = True
             elif name == "LOAD_CONST":
                 before = [before[1], value]
-        words += (c for c in each.co_consts if isinstance(c, str) and len(c) < _LONG)
+        words += (c for c in each.co_consts if isinstance(c, str) and len(c) < WORD_CHARACTERS)
     if dynamic or not _OPENING.isdisjoint(attributes) or not _DYNAMIC.isdisjoint(variables):
         dynamic = True
         found = [word for text in words for word in _WORD.findall(text)]

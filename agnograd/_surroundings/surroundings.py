@@ -9,10 +9,13 @@ from typing import Any
 
 from agnograd._surroundings.inventory import Inventory, Name, Reader, Reading, Structure
 from agnograd._surroundings.walk import Walk
+from agnograd._util.switches import switch
 from agnograd.errors import CompileError
 
 _WORD = re.compile(r"[^\W\d]\w*")
-READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
+# Of how many structures the readers are known at a time: two that take turns cost no more than
+# one.
+READERS = switch("READERS", 4, least=1, most=64, module=__name__)
 
 
 class Surroundings:

@@ -42,14 +42,18 @@ from agnograd._surroundings.objects import (
     members_of,
 )
 from agnograd._surroundings.reading import is_users, named_in
+from agnograd._util.switches import switch
 from agnograd.errors import CompileError
 
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 _BUFFERS = frozenset({"bytearray", "memoryview", "array"})
 _DESCRIPTORS = (classmethod, staticmethod, property, cached_property, partialmethod)
-_MOST = 20_000  # parts; where there are more, every call would take long only to look at them
-_FOREIGN = 2_000  # objects of installed packages whose attributes are looked at
-_MANY = 16  # plain values in a container that are looked at one by one
+# Where there are more parts, every call would take long only to look at them: this is refused.
+PARTS = switch("PARTS", 20_000, least=10_000, most=10**6, module=__name__)
+# Of how many objects of installed packages the attributes are looked at.
+FOREIGN_OBJECTS = switch("FOREIGN_OBJECTS", 2_000, least=1_000, most=10**6, module=__name__)
+# How many plain values in a container are looked at one by one, and not all by one call.
+VALUES = switch("VALUES", 16, least=0, most=2**62, module=__name__)
 
 
 class Walk:
@@ -97,9 +101,9 @@ class Walk:
                 return
             self._seen[id(value)] = variable, name
         self._kept.append(value)
-        if len(self._kept) > _MOST:
+        if len(self._kept) > PARTS:
             raise CompileError(
-                f"ag.compile: the function can read more than {_MOST} things from outside, one of "
+                f"ag.compile: the function can read more than {PARTS} things from outside, one of "
                 f"which is {name}: give it what it needs as arguments"
             )
         self._look_at(value, variable, name)
@@ -280,7 +284,7 @@ class Walk:
             inventory.note(name, (Same(kind), len(values)))
             texts = [str(number) for number in range(len(values))]
             names = [f"[{each}]" for each in texts]
-        if len(values) > _MANY and all(map(is_value, values)):
+        if len(values) > VALUES and all(map(is_value, values)):
             same = (
                 f"all(map({inventory.constant(is_)}, {all_of_them}, {inventory.constant(values)}))"
             )
@@ -304,7 +308,7 @@ class Walk:
             return
         if not is_users(kind.__module__):
             self._foreign += 1
-            if self._foreign > _FOREIGN:
+            if self._foreign > FOREIGN_OBJECTS:
                 return
         own, known = dict_of(value), ""
         if own is not None:

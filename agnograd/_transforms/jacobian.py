@@ -20,6 +20,7 @@ from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, positive_in
 from agnograd._util.deferred import later
+from agnograd._util.switches import switch
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
 
@@ -29,10 +30,16 @@ Way = Generator[list[Any], None, list[list[Any]]]
 
 # Costs are measured where even the better direction takes so many passes, and the other one at most
 # so many times as many. The other one is chosen only if it costs so many times less.
-_MANY, _CLEAR, _CHEAPER = 128, 8, 1.25
-_UNITS = 2**18  # elements of unit vectors that are made at once
-_TOGETHER = 2**18  # elements of an array of all passes that are computed at once
-_FEW = 16  # passes that take less time than to make the first level
+MEASURED_PASSES = switch("MEASURED_PASSES", 128, least=1, most=2**62, module=__name__)
+CLEAR_RATIO = switch("CLEAR_RATIO", 8, least=1, most=2**62, module=__name__)
+CHEAPER = switch("CHEAPER", 1.25, least=0.0, most=1e9, module=__name__)
+# How many elements of unit vectors are made at once: 2 MiB in float64.
+UNIT_ELEMENTS = switch("UNIT_ELEMENTS", 2**18, least=1, most=2**62, module=__name__)
+# How many elements an array of all passes has that are computed at once: larger ones leave the
+# caches.
+PASS_ELEMENTS = switch("PASS_ELEMENTS", 2**18, least=2**6, most=2**62, module=__name__)
+# So many passes take less time than to make the first level of vmap.
+FEW_PASSES = switch("FEW_PASSES", 16, least=0, most=2**62, module=__name__)
 _clock = perf_counter
 
 
@@ -125,14 +132,14 @@ def _rows(
     (few, way), (many, other) = (pulls, reverse), (pushes, forward)
     if pushes < pulls:
         (few, way), (many, other) = (many, other), (few, way)
-    measures = measures and few >= max(_MANY, 4 * chunk) and not is_inside()
-    measures = measures and many <= _CLEAR * few
+    measures = measures and few >= max(MEASURED_PASSES, 4 * chunk) and not is_inside()
+    measures = measures and many <= CLEAR_RATIO * few
     if measures and all(map(_is_known, (*trace.inputs, *outputs))):
         next(way)
         next(other)
         # Of two passes, since rules may be compiled at the first one.
         cost = few * min(_seconds(way, chunk), _seconds(way, chunk))
-        if _CHEAPER * many * _seconds(other, chunk) < cost:
+        if CHEAPER * many * _seconds(other, chunk) < cost:
             way, other = other, way
         other.close()  # it holds what it recorded
     return _finished(way)
@@ -142,7 +149,7 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
     """Return how many passes, or pushes, are computed at once."""
     if any(x._domain.backend.capabilities.lazy for x in (*trace.inputs, *outputs)):
         return 1
-    if sum(map(_size, outputs)) <= _FEW or sum(map(_size, trace.inputs)) <= _FEW:
+    if sum(map(_size, outputs)) <= FEW_PASSES or sum(map(_size, trace.inputs)) <= FEW_PASSES:
         return 1
     largest = max((_size(x) for x in (*trace.inputs, *outputs)), default=1)
     for node in reachable([output._node for output in outputs], trace.start):
@@ -152,7 +159,7 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
                 # An array that is not tracked is the same for all passes.
                 if source == "out" or (isinstance(source, int) and edges[source] is not None):
                     largest = max(largest, prod(getattr(value, "shape", ())))
-    return max(1, _TOGETHER // max(largest, 1))
+    return max(1, PASS_ELEMENTS // max(largest, 1))
 
 
 def _seconds(way: Way, chunk: int) -> float:
@@ -283,7 +290,7 @@ def _units(variable: Variable, chunk: int) -> Iterator[tuple[int, Any]]:
     If ``chunk`` is not 1, several are along one more axis.
     """
     size, raw = _size(variable), variable._domain.raw
-    rows = max(1, _UNITS // max(size, 1))
+    rows = max(1, UNIT_ELEMENTS // max(size, 1))
     rows = max(rows // chunk, 1) * chunk
     for first in range(0, size, rows):
         count = min(rows, size - first)

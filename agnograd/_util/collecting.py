@@ -6,8 +6,10 @@ import gc
 import os
 
 from agnograd._util.locks import Lock
+from agnograd._util.switches import switch
 
-_SELDOM = 100
+# How many times as seldom as usual Python looks for garbage.
+GARBAGE_FACTOR = switch("GARBAGE_FACTOR", 100, least=1, most=10**4, module=__name__)
 
 
 class Seldom:
@@ -42,7 +44,7 @@ class Seldom:
             self._inside += 1
             if self._inside == 1:
                 first, *others = self._usual = gc.get_threshold()
-                gc.set_threshold(first * _SELDOM, *others)
+                gc.set_threshold(first * GARBAGE_FACTOR, *others)
                 self._now = gc.get_threshold()
 
     def __exit__(self, *error: object) -> None:

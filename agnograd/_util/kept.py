@@ -23,13 +23,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
+from agnograd._util.switches import switch
+
 T = TypeVar("T")
 BEGINNING = time.time()  # of this process, as far as its modules are concerned
 
 # Python's version, a hash of key and content, the content's length, and the key.
 _HEAD = struct.Struct("<L8sL16s")
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-_MOST = 2**21  # bytes: several times as many as a program's functions take
+# How long the file may become: several times as long as a program's functions take.
+KEPT_BYTES = switch("KEPT_BYTES", 2**21, least=2**16, most=2**26, module=__name__)
 
 
 def kept(text: str, make: Callable[[], T], is_known: Callable[[], bool] = lambda: True) -> T:
@@ -86,7 +89,7 @@ def _known() -> tuple[bytes, dict[bytes, int]]:
     place = 0
     while place + _HEAD.size <= len(data):
         version, _, length, key = _HEAD.unpack_from(data, place)
-        if version != sys.hexversion or length > _MOST:  # it is of another one, or broken
+        if version != sys.hexversion or length > KEPT_BYTES:  # it is of another one, or broken
             _forget()
             return b"", {}
         places[key] = place
@@ -117,7 +120,7 @@ def _keep(key: bytes, content: bytes) -> None:
             file = os.open(path, _APPENDING, 0o666)
         try:
             os.write(file, head + content)
-            large = os.fstat(file).st_size > _MOST
+            large = os.fstat(file).st_size > KEPT_BYTES
         finally:
             os.close(file)
         if large:

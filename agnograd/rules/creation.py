@@ -8,20 +8,22 @@ from agnograd.extend import (
     device_of,
     in_one_row,
     is_python_scalar,
+    switch,
     unequal_shapes,
     with_rank,
 )
 
 __all__ = ["ops"]
 
-_MANY = 2**11  # up to which halves count
+# Up to how many elements halves count without a rounding.
+HALF_COUNT = switch("HALF_COUNT", 2**11, least=0, most=2**11, module=__name__)
 
 ops = OpSet("creation", samples="agnograd.rules.samples.creation")
 
 
 def _ramp(g: Any, xp: Any) -> Any:
     """Return 0, 1, 2, … of the length of g, and of its dtype unless that is too narrow."""
-    many = g.shape[0] > _MANY
+    many = g.shape[0] > HALF_COUNT
     dtype = xp.result_type(g.dtype, xp.float32) if many else g.dtype
     return xp.astype(xp.arange(g.shape[0], device=device_of(g)), dtype)
 

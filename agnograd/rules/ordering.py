@@ -18,12 +18,14 @@ from agnograd.extend import (
     is_complex,
     is_python_scalar,
     of_numbers,
+    switch,
     unequal_shapes,
 )
 
 __all__ = ["searching", "sets", "sorting"]
 
-_MANY = 2**11  # from how many ones on halves add up to less
+# From how many ones on halves add up to less.
+HALF_ONES = switch("HALF_ONES", 2**11, least=0, most=2**11, module=__name__)
 
 searching = OpSet("searching", samples="agnograd.rules.samples.searching")
 sorting = OpSet("sorting", samples="agnograd.rules.samples.sorting")
@@ -172,7 +174,7 @@ def _unique_values_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
         return xp.zeros_like(x)
     flat = xp.reshape(x, (-1,))
     places = _positions(flat, out, xp)
-    dtype = g.dtype if flat.shape[0] < _MANY else xp.result_type(g.dtype, xp.float32)
+    dtype = g.dtype if flat.shape[0] < HALF_ONES else xp.result_type(g.dtype, xp.float32)
     counts = xp.scatter_add_axis(xp.ones_like(flat, dtype=dtype), places, axis=0, shape=g.shape)
     return xp.reshape(xp.take(g / counts, places, axis=0), x.shape)
 

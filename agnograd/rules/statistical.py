@@ -15,6 +15,7 @@ from agnograd.extend import (
     keep_axes,
     of_numbers,
     reduced_axes,
+    switch,
 )
 
 __all__ = ["direction", "evened", "ops", "products_of_others", "scaled", "sum_dtype", "wide"]
@@ -25,9 +26,10 @@ Shape = tuple[int, ...]
 Axis = int | Sequence[int] | None
 
 # From how many elements a half has no number for them, or none with all its digits for their share.
-_MANY = 2**15
-# Up to how many elements all but one of some factors are multiplied in a row for each.
-_FEW = 2**12
+HALF_SHARES = switch("HALF_SHARES", 2**15, least=0, most=2**15, module=__name__)
+# Up to how many elements all but one of some factors are multiplied in a row for each: they take
+# the memory of as many arrays. Of more, sums of products that overflow in between are not exact.
+ROW_ELEMENTS = switch("ROW_ELEMENTS", 2**12, least=2**10, most=2**24, module=__name__)
 
 
 def _count(x_shape: Shape, axis: Axis) -> int:
@@ -41,7 +43,7 @@ def _count(x_shape: Shape, axis: Axis) -> int:
 
 def wide(dtype: Any, count: int, xp: Any) -> Any:
     """Return a dtype in which elements can be counted, and divided by their number."""
-    return dtype if count < _MANY else xp.result_type(dtype, xp.float32)
+    return dtype if count < HALF_SHARES else xp.result_type(dtype, xp.float32)
 
 
 def sum_dtype(dtype: Any, xp: Any) -> Any:
@@ -57,7 +59,7 @@ def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
 
 def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     count = _count(x_shape, axis)
-    if count < _MANY:
+    if count < HALF_SHARES:
         return _sum_vjp(g / (count or 1), x_shape, axis, xp)
     share = xp.astype(g, wide(g.dtype, count, xp), copy=False) / count
     return _sum_vjp(xp.astype(share, g.dtype, copy=False), x_shape, axis, xp)
@@ -270,7 +272,7 @@ def _unless_zero(factor: Any, x: Any, xp: Any) -> Any:
 
 
 def _are_few(x: Any) -> bool:
-    return bool(math.prod(x.shape) * x.shape[-1] <= _FEW)
+    return bool(math.prod(x.shape) * x.shape[-1] <= ROW_ELEMENTS)
 
 
 def _without_each(x: Any, xp: Any) -> Any:

@@ -4,14 +4,17 @@ from ._contract import plugin_contract
 from ._conventions import CONVENTIONS, Convention
 from ._events import Event, record_events
 from ._samples import Sample, array
+from ._switches import Switch, switches
 
 __all__ = [
     "CONVENTIONS",
     "Convention",
     "Event",
     "Sample",
+    "Switch",
     "array",
     "check_grad",
     "plugin_contract",
     "record_events",
+    "switches",
 ]

@@ -12,13 +12,17 @@ import dask
 import numpy as np
 from dask.highlevelgraph import Layer
 
+from agnograd.extend import switch
 from agnograd_dask._layers import by_chunks, is_plain, made, named
 
 __all__ = ["combined", "mean", "reduction"]
 
 # Up to how many bytes a chunk's result may have for a task to wait for many of them.
-_SMALL = 2**20
-_MANY, _FEW = 16, 4  # Dask's own default is 4
+SUMMED_BYTES = switch("SUMMED_BYTES", 2**20, least=0, most=2**62, module=__name__)
+# For how many small results a task waits: to start a task takes longer than to add them.
+SUMMED_CHUNKS = switch("SUMMED_CHUNKS", 16, least=2, most=2**10, module=__name__)
+# For how many large results a task waits, which are all in memory: Dask's own default is 4.
+LARGE_CHUNKS = switch("LARGE_CHUNKS", 4, least=2, most=2**10, module=__name__)
 
 
 def combined(x: Any, axes: Sequence[int], ufunc: np.ufunc, *, keepdims: bool = False) -> Any:
@@ -36,7 +40,7 @@ def combined(x: Any, axes: Sequence[int], ufunc: np.ufunc, *, keepdims: bool = F
         Whether the axes remain, with length one.
     """
     size = math.prod(map(max, x.chunks)) * x.dtype.itemsize
-    width = _MANY if size <= _SMALL else dask.config.get("split_every", _FEW)
+    width = SUMMED_CHUNKS if size <= SUMMED_BYTES else dask.config.get("split_every", LARGE_CHUNKS)
     name = named(combined, x.name, axes, ufunc, keepdims, width)
     chunks = [(1,) if axis in axes else parts for axis, parts in enumerate(x.chunks)]
     if not keepdims:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Ref, is_basic
+from agnograd.extend import Ref, is_basic, switch
 
 if TYPE_CHECKING:
     from agnograd.extend import Step, TracedProgram
@@ -24,7 +24,7 @@ __all__ = ["in_parts", "parts_of"]
 Run = Callable[[Sequence[Any]], list[Any]]
 
 # The fewest elements that are computed by themselves for longer than it takes to start a part.
-FEWEST = 2**13
+PART_ELEMENTS = switch("PART_ELEMENTS", 2**13, least=1, most=2**62, module=__name__)
 # What takes as long for one element as to write it to memory, and to read it again.
 CHEAP = frozenset(
     (
@@ -46,7 +46,8 @@ WRITTEN = frozenset(
 )
 # How often values that were moved may be computed again, for one element of a large array, and of
 # others, for which a part takes longer to start.
-MOST_LARGE, MOST = 6, 32
+LARGE_WAYS = switch("LARGE_WAYS", 6, least=1, most=64, module=__name__)
+SMALL_WAYS = switch("SMALL_WAYS", 32, least=1, most=64, module=__name__)
 
 
 class Again:
@@ -67,7 +68,7 @@ class Again:
             elif of:  # each element is one argument's, or all but one keep their places
                 ways = {(number, *way) for way in (*max(of, key=len), ())}
             size = max(self._program.facts[ref].size for ref in step.outs) if step.outs else 0
-            if len(ways) > (MOST_LARGE if size >= FEWEST else MOST):
+            if len(ways) > (LARGE_WAYS if size >= PART_ELEMENTS else SMALL_WAYS):
                 return False
             self._ways |= dict.fromkeys(step.outs, frozenset(ways))
         return True
@@ -100,7 +101,7 @@ def _gathers(program: TracedProgram, step: Step) -> bool:
     elif step.op not in ("take", "take_along_axis"):
         return False
     source, (out,) = program.facts[step.args[0]], step.outs
-    return source.size >= FEWEST and 2 * program.facts[out].size >= source.size
+    return source.size >= PART_ELEMENTS and 2 * program.facts[out].size >= source.size
 
 
 def in_parts(program: TracedProgram, compiled: Callable[[TracedProgram], Run]) -> Run:

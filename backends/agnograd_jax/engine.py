@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agnograd.extend import Calling, Engine, Primitive
+from agnograd.extend import Calling, Engine, Primitive, switch
 from agnograd_jax._linear import linear
 
 __all__ = ["JaxEngine", "engine"]
@@ -46,7 +46,7 @@ class JaxEngine(Engine):
             function = made.get(key)
             if function is None:
                 function = _traced(primitive, numbers, options)
-                if key is not None and len(made) < _KEPT:
+                if key is not None and len(made) < OP_FUNCTIONS:
                     made[key] = function
             return primitive.rebuilt(function(*(x for x in arrays if isinstance(x, tracer))))
 
@@ -61,7 +61,8 @@ class _Array:
     """What stands for an array among what an op is called with."""
 
 
-_KEPT = 1000  # functions of an op, one for each set of options
+# How many functions of an op are kept, one for each set of options: some differ in each call.
+OP_FUNCTIONS = switch("OP_FUNCTIONS", 1000, least=0, most=2**20, module=__name__)
 
 
 def _is_plain(value: Any) -> bool:

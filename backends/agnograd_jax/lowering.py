@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Lowering, Missed, Writer, seen_by, straight
+from agnograd.extend import Lowering, Missed, Writer, seen_by, straight, switch
 from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["Jit", "jit"]
 
 # Larger constants are arguments: XLA would keep a copy in each compiled function, and compute with
 # them while it compiles.
-BAKED = 256
+BAKED_ELEMENTS = switch("BAKED_ELEMENTS", 256, least=0, most=2**20, module=__name__)
 
 
 class Jit(Lowering):
@@ -89,7 +89,7 @@ class JitWriter(Writer):
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
-        large = [ref for ref in program.constants if program.facts[ref].size > BAKED]
+        large = [ref for ref in program.constants if program.facts[ref].size > BAKED_ELEMENTS]
         numbers = {ref: number_in(program, ref) for ref in large}
         self.filled = {ref: number for ref, number in numbers.items() if number is not None}
         self.large = [ref for ref in large if ref not in self.filled]

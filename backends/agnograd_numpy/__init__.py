@@ -10,11 +10,17 @@ from types import ModuleType
 from typing import Any
 
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd.extend import Backend, hookimpl, is_basic, switch
 
 __all__ = ["NumpyBackend", "backend"]
 
-_SMALL = 2**10  # up to how many elements counting takes less time than a reduction's start
+# Up to how many elements counting takes less time than a reduction's start.
+COUNTED_ELEMENTS = switch("COUNTED_ELEMENTS", 2**10, least=0, most=2**62, module=__name__)
+# From how many elements on arrays leave the cache between one op and the next. Scalars, which have
+# one element, are not arrays.
+LARGE_ARRAY = switch("LARGE_ARRAY", 2**15, least=2, most=2**62, module=__name__)
+# Longer arrays are told apart by some of their elements: to copy them takes long.
+FINGERPRINT_BYTES = switch("FINGERPRINT_BYTES", 2**20, least=2**14, most=2**62, module=__name__)
 
 
 class NumpyBackend(Backend):
@@ -26,7 +32,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 2**15
+    large = LARGE_ARRAY
 
     @cached_property
     def _np(self) -> Any:
@@ -142,9 +148,9 @@ class NumpyBackend(Backend):
 
     def fingerprint(self, x: Any) -> Any:
         """Return the bytes of an array, or of some all over one of more than a mebibyte."""
-        if x.nbytes <= 2**20:
+        if x.nbytes <= FINGERPRINT_BYTES:
             return x.tobytes()
-        excess, key = x.nbytes // 2**20, []
+        excess, key = x.nbytes // FINGERPRINT_BYTES, []
         for length in x.shape:
             step = min(excess + 1, length)
             key.append(slice(None, None, step))
@@ -168,7 +174,7 @@ class NumpyBackend(Backend):
 
     def has_zeros(self, x: Any) -> bool:
         """Count those of small arrays, and look at large ones as far as the first."""
-        if x.size > _SMALL:
+        if x.size > COUNTED_ELEMENTS:
             return not x.all()
         return bool(self._np.count_nonzero(x) != x.size)
 

@@ -8,19 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, Way, function_from, nbytes
+from agnograd.extend import Fact, Ref, Step, TracedProgram, Way, function_from, nbytes, switch
 from agnograd_numpy._elementwise import ElementwiseWriter
-from agnograd_numpy._steps import BLOCKS, Buffers, is_array, way_of
+from agnograd_numpy._steps import BLOCKS, Buffers, is_array, ufunc_of, way_of
 from agnograd_numpy._threads import each, threads
 
 __all__ = ["Blocks", "grouped"]
 
-_LEAST = 2**15  # elements from which on arrays leave the cache between one step and the next
-_MEMORY = 2**24  # bytes of all its arrays from which on a group leaves the last cache, too
-_CACHED = 2**20  # bytes that all arrays of a block have together: about the cache of a core
-_BLOCK = range(2**12, 2**15 + 1)  # elements of a block: of fewer, the calls would take too long
-_WORK = 2**20  # results of steps for each thread: to start it takes some ten microseconds
-_WAITING = 500  # steps that may be put off until after a group
+# From how many elements on arrays leave the cache between one step and the next.
+GROUPED_ELEMENTS = switch("GROUPED_ELEMENTS", 2**15, least=1, most=2**62, module=__name__)
+# From how many bytes of all its arrays on a group leaves the last cache, too.
+GROUPED_BYTES = switch("GROUPED_BYTES", 2**24, least=0, most=2**62, module=__name__)
+# How many bytes all arrays of a block have together: about the cache of a core.
+CACHED_BYTES = switch("CACHED_BYTES", 2**20, least=1, most=2**62, module=__name__)
+# Of how many elements a block is at least: of fewer, the calls would take too long.
+SHORTEST_BLOCK = switch("SHORTEST_BLOCK", 2**12, least=2**6, most=2**20, module=__name__)
+# Of how many elements a block is at most, so that threads have blocks enough.
+LONGEST_BLOCK = switch("LONGEST_BLOCK", 2**15, least=2**6, most=2**20, module=__name__)
+# How many results of steps each thread computes at least: to start it takes some ten
+# microseconds.
+THREAD_WORK = switch("THREAD_WORK", 2**20, least=1, most=2**62, module=__name__)
+# How many steps may be put off until after a group.
+STEPS_WAITING = switch("STEPS_WAITING", 500, least=0, most=2**62, module=__name__)
 
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -34,7 +43,7 @@ def grouped(program: TracedProgram) -> TracedProgram:
     What does not depend on a group is computed before it, and all else after it. Steps with effects
     keep their order.
     """
-    if all(fact.size < _LEAST for fact in program.facts.values()):
+    if all(fact.size < GROUPED_ELEMENTS for fact in program.facts.values()):
         return program
     done: list[Step] = []
     left: Sequence[Step] = program.steps
@@ -71,7 +80,7 @@ def _split(
             late.update(step.outs)
             # What comes after a guard runs only if the guard finds what it should, and what comes
             # after a step with effects may be another one.
-            if step.op == "@guard" or step.effects or len(after) > _WAITING:
+            if step.op == "@guard" or step.effects or len(after) > STEPS_WAITING:
                 return before, members, [*after, *steps[number + 1 :]]
     return before, members, after
 
@@ -79,11 +88,12 @@ def _split(
 def layout_of(program: TracedProgram, step: Step) -> Layout | None:
     """Return the shape and the order of elements of a step that blocks can compute, or None."""
     out = program.facts[step.outs[0]] if len(step.outs) == 1 else None
-    if out is None or out.size < _LEAST or not is_array(out):
+    if out is None or out.size < GROUPED_ELEMENTS or not is_array(out):
         return None
     # Complex numbers are left out with what cannot be written over an argument: how NumPy rounds
     # their products depends on how many there are.
-    if nbytes(out) is None or way_of(program, step) is not Way.ELEMENTWISE:
+    ufunc = ufunc_of(program, step)  # what another lowering computes is none
+    if ufunc is None or nbytes(out) is None or way_of(program, step) is not Way.ELEMENTWISE:
         return None
     layout = out.shape, _order(out)
     facts = [program.facts[ref] for ref in step.uses()]
@@ -115,7 +125,7 @@ def _grouped(
     if len(members) < 2 or not results:
         return members
     blocks = Blocks(program, members, tuple(ref for ref in inner if ref in args), results)
-    if blocks.nbytes < _MEMORY and min(blocks.most, threads()) == 1:
+    if blocks.nbytes < GROUPED_BYTES and min(blocks.most, threads()) == 1:
         return members
     kwargs, location = {"blocks": blocks}, members[0].location
     return [Step(BLOCKS, blocks.args, kwargs, results, True, location=location)]
@@ -147,7 +157,7 @@ class Blocks:
         self.part = function_from(writer.source(), writer.scope, keep=False)
         self.buffers, self.block = writer.buffers(), writer.block
         self.nbytes = self.size * writer.itemsizes
-        self.most = max(1, min(self.size * len(members) // _WORK, self.size // self.block))
+        self.most = max(1, min(self.size * len(members) // THREAD_WORK, self.size // self.block))
 
     def run(self, arrays: Sequence[Any], outs: Sequence[Any]) -> None:
         """Compute the group."""
@@ -186,8 +196,8 @@ class _BlockWriter(ElementwiseWriter):
         # The bytes that one element takes in all arrays together.
         self.itemsizes = sum(facts[ref].dtype.itemsize for ref in arrays)
         self.itemsizes += sum(self.plan.sizes) // size
-        block = _CACHED // self.itemsizes // 64 * 64
-        self.block = min(max(block, _BLOCK.start), _BLOCK.stop - 1)
+        block = CACHED_BYTES // self.itemsizes // 64 * 64
+        self.block = min(max(block, SHORTEST_BLOCK), LONGEST_BLOCK)
         self.places |= {ref: f"o{ref.number}" for ref in program.outputs}
         self._arrays = [self.name(ref) for ref in arrays]
 

@@ -38,7 +38,7 @@ class ElementwiseWriter(Writer):
         Up to how many elements a number beside an array is written as an array full of it.
     """
 
-    most = _steps.FULL
+    most = _steps.FULL_ELEMENTS
     goes_over = False  # whether results are written over arguments that are in no buffer
     lends = False  # whether memory of results is lent to other values before
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import inline
+from agnograd.extend import inline, switch
 from agnograd_numpy import _library
 
 __all__ = ["KERNELS", "filled", "matmul", "rolled"]
@@ -27,10 +27,10 @@ _NUMBERS = frozenset({int, float, type(None)})
 _SUMMED = frozenset(np.dtype(each) for each in "fdFD")
 
 # How many unknowns a triangle has at least whose zeros are worth looking for.
-_MANY = 64
+TRIANGLE_UNKNOWNS = switch("TRIANGLE_UNKNOWNS", 64, least=1, most=2**62, module=__name__)
 
 # Up to how many elements an array is better filled than read without strides.
-_FILLED = 2**11
+FILLED_ELEMENTS = switch("FILLED_ELEMENTS", 2**11, least=0, most=2**62, module=__name__)
 
 
 @inline
@@ -49,7 +49,7 @@ def filled(scalar: Any, dtype: Any, shape: tuple[int, ...], size: int) -> Any:
     if size < 0:
         raise ValueError("negative dimensions are not allowed")
     # Arrays of several axes without strides take an iterator to read.
-    if len(shape) > 1 and size <= _FILLED:
+    if len(shape) > 1 and size <= FILLED_ELEMENTS:
         made = _empty(shape, dtype)
         made.fill(scalar)
         return made
@@ -227,7 +227,7 @@ def _is_lower(x: Any) -> bool | None:
     To look at all elements takes less time than to solve by them, if there are many. Most often
     those in the corners are enough to see that it is not one.
     """
-    if x.ndim != 2 or x.shape[-1] <= _MANY:
+    if x.ndim != 2 or x.shape[-1] <= TRIANGLE_UNKNOWNS:
         return None
     if x.flags.f_contiguous:  # rows are looked at in half of the time
         found = _is_lower(x.T)

@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, named_function, nbytes
+from agnograd.extend import (
+    Fact,
+    MemoryPlan,
+    Ref,
+    Step,
+    TracedProgram,
+    Way,
+    named_function,
+    nbytes,
+    switch,
+)
 from agnograd_numpy._kernels import KERNELS, rolled
 
 __all__ = [
     "BESIDE",
     "BLOCKS",
     "CALL",
-    "FULL",
+    "FULL_ELEMENTS",
     "SCATTERS",
     "Buffers",
     "beside",
@@ -48,7 +58,7 @@ BESIDE = frozenset(
 )
 
 # Up to how many elements an array that is full of a number is read faster than the number.
-FULL = 64
+FULL_ELEMENTS = switch("FULL_ELEMENTS", 64, least=0, most=2**62, module=__name__)
 
 
 def ufunc_of(program: TracedProgram, step: Step) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from agnograd.extend import switch
+
 __all__ = ["by_blocks", "solve"]
 
 # How many linear equations are faster solved at once than in two halves.
-_SOLVED = 64
+SOLVED_UNKNOWNS = switch("SOLVED_UNKNOWNS", 64, least=1, most=2**62, module=__name__)
 
 
 @cache
@@ -39,7 +41,7 @@ def solve(x1: Any, x2: Any, lower: bool) -> Any:
     stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     fits = x1.shape[-2:] == (x2.shape[-2],) * 2  # or NumPy says that it does not
     # Small matrices of a stack are solved at once by NumPy, large ones each by SciPy.
-    if solver is None or not fits or 0 in x2.shape or (stack and x1.shape[-1] <= _SOLVED):
+    if solver is None or not fits or 0 in x2.shape or (stack and x1.shape[-1] <= SOLVED_UNKNOWNS):
         return by_blocks(x1, x2, lower)
     if not np.diagonal(x1, axis1=-2, axis2=-1).all():
         raise np.linalg.LinAlgError("Singular matrix")
@@ -68,7 +70,7 @@ def by_blocks(x1: Any, x2: Any, lower: bool) -> Any:
     takes for all at once. Inverses of the last blocks would take less, and lose digits.
     """
     size = x1.shape[-1]
-    if size <= _SOLVED:
+    if size <= SOLVED_UNKNOWNS:
         from agnograd_numpy import _library
 
         return _library.linalg.solve(np.tril(x1) if lower else np.triu(x1), x2)

@@ -18,6 +18,7 @@ from agnograd.extend import (
     Way,
     is_basic,
     named_function,
+    switch,
 )
 from agnograd_numpy import _steps
 from agnograd_numpy._blocks import grouped
@@ -33,7 +34,7 @@ _REAL = frozenset((np.float32, np.float64))
 _COMPLEX = frozenset((np.complex64, np.complex128))
 
 # From how many bytes on it pays to let a value's own memory go before the function ends.
-_FREED = 2**12
+FREED_BYTES = switch("FREED_BYTES", 2**12, least=0, most=2**62, module=__name__)
 
 
 class NumpyLowering(Lowering):
@@ -135,7 +136,7 @@ class NumpyWriter(ElementwiseWriter):
         if ref in self.places:
             return False
         fact = self.program.facts[ref]
-        large = fact.kind is np.ndarray and fact.size * fact.dtype.itemsize >= _FREED
+        large = fact.kind is np.ndarray and fact.size * fact.dtype.itemsize >= FREED_BYTES
         return large and super().is_named(ref)
 
     # -- steps -------------------------------------------------------------------------------------

@@ -11,7 +11,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic, is_plain_numpy
+from agnograd.extend import (
+    Backend,
+    Bridge,
+    Capabilities,
+    hookimpl,
+    is_basic,
+    is_plain_numpy,
+    switch,
+)
 from agnograd_torch._indices import as_key, has_backward_steps, index_kernels, positions
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
@@ -20,6 +28,11 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["TorchBackend", "backend"]
+
+# From how many elements on tensors leave the caches between one op and the next.
+LARGE_TENSOR = switch("LARGE_TENSOR", 2**17, least=1, most=2**62, module=__name__)
+# So many elements PyTorch shares with no other thread.
+THREAD_ELEMENTS = switch("THREAD_ELEMENTS", 2**15, least=2**6, most=2**62, module=__name__)
 
 
 class TorchBackend(Backend):
@@ -33,7 +46,7 @@ class TorchBackend(Backend):
     modules = ("torch",)
     extra = "torch"
     capabilities = Capabilities(devices=("cpu", "cuda"))
-    large = 2**17
+    large = LARGE_TENSOR
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
@@ -172,11 +185,11 @@ class TorchBackend(Backend):
 
     @property
     def block(self) -> int:
-        """Of how many elements blocks are: PyTorch shares 2^15 or fewer with no other thread."""
+        """Of how many elements blocks are: PyTorch shares fewer with no other thread."""
         import torch
 
         threads = torch.get_num_threads()
-        return super().block if threads == 1 else threads * 2**15
+        return super().block if threads == 1 else threads * THREAD_ELEMENTS
 
     def flat(self, x: Any) -> Any:
         """Return a view of a host's tensor that is contiguous, or of which all elements are one."""

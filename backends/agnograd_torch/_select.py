@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd import forward_ad
 
-from agnograd.extend import Ref
+from agnograd.extend import Ref, switch
 from agnograd_torch._calls import DirectCall
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["cleared", "kept", "select_call"]
 
 # The fewest elements for which several calls take less time than one.
-FEWEST = 2**15
+MASKED_ELEMENTS = switch("MASKED_ELEMENTS", 2**15, least=1, most=2**62, module=__name__)
 # As wide as each dtype, whose bits are those of an element.
 BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
 
@@ -80,4 +80,4 @@ def _fits(step: Step, mask: Any, value: Any, program: TracedProgram) -> bool:
         return False
     wide = tuple(stride * out.dtype.itemsize for stride in of_mask.strides or ())
     alike = of_mask.shape == out.shape and wide == out.strides
-    return alike and out.size >= FEWEST and torch.device(out.device).type == "cpu"
+    return alike and out.size >= MASKED_ELEMENTS and torch.device(out.device).type == "cpu"

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from agnograd.extend import Fact, Ref, Step
+from agnograd.extend import Fact, Ref, Step, switch
 from agnograd_c._body import Body
 from agnograd_c._code import BYTES, Code, Operand, code_of
 from agnograd_c._layout import rows
 from agnograd_c._regions import Region, region_of
 
-__all__ = ["MOST_PARTS", "Adding"]
+__all__ = ["ADDED_PARTS", "Adding"]
 
 # Elements that are computed before they are added to parts of arrays, and how many parts there may
 # be for that: at most 64 KiB wait on the stack, in a cache that is as near as can be.
 _BLOCKS = ((256, 32), (64, 128))
-MOST_PARTS = _BLOCKS[-1][1]
+ADDED_PARTS = switch("ADDED_PARTS", 128, least=0, most=_BLOCKS[-1][1], module=__name__)
 
 
 class _Addition(NamedTuple):

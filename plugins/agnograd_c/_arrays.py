@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from agnograd.extend import Ref, Step
-from agnograd_c._adding import MOST_PARTS, Adding
+from agnograd.extend import Ref, Step, switch
+from agnograd_c._adding import ADDED_PARTS, Adding
 from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
     BYTES,
@@ -15,7 +15,7 @@ from agnograd_c._code import (
     is_complex,
 )
 from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
+from agnograd_c._function import C_ARRAYS, C_STATEMENTS, Added, Function, GroupWriter
 from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
@@ -25,7 +25,7 @@ __all__ = ["ArrayWriter"]
 
 _CHUNK = 1024  # as in lanes.h
 # A loop that adds to parts of arrays may be as short, where it would be longer otherwise.
-_SHORTEST = 64
+ADDING_LOOP = switch("ADDING_LOOP", 64, least=1, most=2**62, module=__name__)
 
 
 class ArrayWriter(GroupWriter):
@@ -58,7 +58,7 @@ class ArrayWriter(GroupWriter):
             self._leave_additions()
 
     def _may_add(self) -> bool:
-        return self.is_serial and [step.op for _, step in self.steps].count(ADDS) <= MOST_PARTS
+        return self.is_serial and [step.op for _, step in self.steps].count(ADDS) <= ADDED_PARTS
 
     def _is_as_good(self) -> bool:
         """Return whether a loop that adds to parts of arrays reads and writes all else as before.
@@ -68,7 +68,7 @@ class ArrayWriter(GroupWriter):
         arrays = [self.facts[ref] for ref in self.code.inputs]
         plain, layout = layout_of(self.group.shape, arrays, self.results, self.kept), self.layout
         innermost = [[each[-1] for each in found.strides] for found in (layout, plain)]
-        long = layout.dims[-1] >= min(_SHORTEST, plain.dims[-1])
+        long = layout.dims[-1] >= min(ADDING_LOOP, plain.dims[-1])
         return long and innermost[0] == innermost[1] and not layout.is_across
 
     def _leave_additions(self) -> None:
@@ -133,7 +133,7 @@ class ArrayWriter(GroupWriter):
         stores, ends = self._stores(body, full, sums)
         lines = body.finished([*lines, *stores, *self.adding.waiting(body)])
         outputs = (*full, *(each.step.outs[0] for each in sums), *self.adding.arrays)
-        if body.length() > LONGEST or len(inputs) + len(outputs) > MOST:
+        if body.length() > C_STATEMENTS or len(inputs) + len(outputs) > C_ARRAYS:
             return None
         text = "\n".join([*self._part(body, lines, sums, ends, len(full)), *self._whole(sums)])
         results = (*self.results, *(rows(self.facts[ref]) for ref in outputs[len(full) :]))

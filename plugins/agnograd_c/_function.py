@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
 from agnograd_c._code import (
     Code,
     Operand,
@@ -16,10 +16,11 @@ from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
 if TYPE_CHECKING:
     from agnograd_c._groups import Group
 
-__all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
+__all__ = ["C_ARRAYS", "C_STATEMENTS", "Added", "Function", "GroupWriter"]
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
-LONGEST, MOST = 3000, 4000
+C_STATEMENTS = switch("C_STATEMENTS", 3000, least=40, most=6000, module=__name__)
+C_ARRAYS = switch("C_ARRAYS", 4000, least=8, most=8000, module=__name__)
 
 
 @dataclass(slots=True)

@@ -8,19 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
 from agnograd_c._fits import Fitting, is_inexact, looked_at
-from agnograd_c._layout import CACHED, SHORT
+from agnograd_c._layout import CACHED_ELEMENTS, VECTOR_LOOP
 from agnograd_c._products import added_to, is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
 from agnograd_c._regions import ADDS, Additions
 
 __all__ = [
-    "FEWEST_SCALARS",
     "FREE",
     "GROUP",
     "GUARD",
-    "LEAST",
+    "NANOSECONDS",
+    "SCALAR_STEPS",
     "Group",
     "Level",
     "axes_kept",
@@ -34,10 +34,13 @@ __all__ = [
 GUARD = "@guard"
 
 # Nanoseconds that NumPy takes to call a step, and for each element of it more than C; what a call
-# of C takes; and what a program has to save in each run to be worth a C compiler's time.
-CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 200, 4000
+# of C takes; and what a step of scalars saves.
+CALL, ELEMENT, GROUP, SCALAR = 400, 0.1, 200, 250 / 3
 PAIR = 0.01  # nanoseconds that a product of small matrices takes longer for each pair of numbers
-FEWEST_SCALARS = 48  # of which each saves less
+# How many nanoseconds a program has to save in each run to be worth a C compiler's time.
+NANOSECONDS = switch("NANOSECONDS", 4000, least=-(10**9), most=10**9, module=__name__)
+# How many steps of scalars are worth a call of C.
+SCALAR_STEPS = switch("SCALAR_STEPS", 48, least=1, most=2**62, module=__name__)
 _CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4, "@call": 4}  # of NumPy's
 
 # Steps that take NumPy next to nothing.
@@ -83,7 +86,7 @@ def groups_of(program: TracedProgram) -> list[Group]:
         elif number not in added and exact.isdisjoint(step.outs) and is_product(facts, step):
             products.append(Group(facts[step.outs[0]].shape, [number], is_product=True))
     groups = [*filter(lambda group: is_worth_it(program, group), found.values()), *products]
-    return groups if sum(_saved(program, group) for group in groups) >= LEAST else []
+    return groups if sum(_saved(program, group) for group in groups) >= NANOSECONDS else []
 
 
 def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
@@ -153,14 +156,14 @@ def axes_kept(step: Step, shape: Sequence[int]) -> tuple[int, ...] | None:
     if not kept or kept[-1] == len(kept) - 1:
         return kept
     few, length = math.prod(shape[added[-1] + 1 :]), shape[added[-1]]
-    one = len(added) == 1 and few < SHORT <= length and few * length <= CACHED
+    one = len(added) == 1 and few < VECTOR_LOOP <= length and few * length <= CACHED_ELEMENTS
     return kept if one else None
 
 
 def is_worth_it(program: TracedProgram, group: Group) -> bool:
     """Return whether C takes less time for a group than NumPy."""
     if group.shape == () and not group.is_product:
-        return _count(program, group) >= FEWEST_SCALARS
+        return _count(program, group) >= SCALAR_STEPS
     return _saved(program, group) > 0
 
 
@@ -169,7 +172,7 @@ def _saved(program: TracedProgram, group: Group) -> float:
     if group.is_product:
         return GROUP + PAIR * work_of(program.facts, program.steps[group.steps[0]])
     if group.shape == ():
-        return _count(program, group) * LEAST / FEWEST_SCALARS
+        return _count(program, group) * SCALAR
     steps = [program.steps[number] for number in group.steps]
     each = ELEMENT * math.prod(group.shape)
     taken = sum(_CALLS.get(step.op, 1) * (CALL + each) for step in steps if step.op not in FREE)

@@ -6,14 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from agnograd.extend import Fact
+from agnograd.extend import Fact, switch
 
-__all__ = ["CACHED", "SHORT", "Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
+__all__ = [
+    "CACHED_ELEMENTS",
+    "VECTOR_LOOP",
+    "Layout",
+    "broadcast_strides",
+    "is_dense",
+    "layout_of",
+    "rows",
+]
 
-# Loops of fewer iterations are too short for vectors. As many elements stay in a cache, so that
-# it takes little longer to visit them in an order that is not that of memory.
-SHORT, CACHED = 16, 2**15
-_FEW, _MANY = 8, 2**12
+# Loops of fewer iterations are too short for vectors.
+VECTOR_LOOP = switch("VECTOR_LOOP", 16, least=1, most=2**62, module=__name__)
+# As many elements stay in a cache, so that it takes little longer to visit them in an order that is
+# not that of memory.
+CACHED_ELEMENTS = switch("CACHED_ELEMENTS", 2**15, least=1, most=2**62, module=__name__)
+# Up to how many iterations of the innermost loop the lanes of vectors are those of the loop before.
+LANES_LOOP = switch("LANES_LOOP", 8, least=1, most=2**62, module=__name__)
+# From how many iterations of all loops on short ones take most of the time.
+LOOPS = switch("LOOPS", 2**12, least=1, most=2**62, module=__name__)
 
 
 @dataclass(slots=True)
@@ -40,21 +53,21 @@ class Layout:
     @property
     def is_short(self) -> bool:
         """Whether the innermost loop is too short for vectors, and the others take most time."""
-        return self.dims[-1] < SHORT and prod(self.dims) > _MANY
+        return self.dims[-1] < VECTOR_LOOP and prod(self.dims) > LOOPS
 
     def lengthen(self) -> None:
         """If the innermost loop is short, make a longer one the innermost."""
-        if self.dims[-1] >= SHORT:
+        if self.dims[-1] >= VECTOR_LOOP:
             return
         last = len(self.dims) - 1
-        if self.kept == last and last and self.dims[-1] <= _FEW:
-            if self.dims[-2] >= SHORT:
+        if self.kept == last and last and self.dims[-1] <= LANES_LOOP:
+            if self.dims[-2] >= VECTOR_LOOP:
                 self._move(last - 1)
                 self.kept, self.is_across = last - 1, True
             return
         for axis in reversed(range(self.kept, last)):
-            if self.dims[axis] >= SHORT:
-                if prod(self.dims[axis:]) <= CACHED:
+            if self.dims[axis] >= VECTOR_LOOP:
+                if prod(self.dims[axis:]) <= CACHED_ELEMENTS:
                     self._move(axis)
                 return
 

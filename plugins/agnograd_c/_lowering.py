@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram, dead
+from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram, dead, switch
 from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
@@ -20,7 +20,10 @@ from agnograd_c._write import written
 __all__ = ["described", "functions_of", "in_c", "threads"]
 
 # From how many steps of elements on several threads take less time than one.
-_SPREAD = 2**21
+THREADED_STEPS = switch("THREADED_STEPS", 2**21, least=1, most=2**62, module=__name__)
+# By how many threads groups are computed at most, unless the environment says it: more wait for
+# memory.
+THREADS = switch("THREADS", 8, least=1, most=64, module=__name__)
 
 
 def described(program: TracedProgram, plain: Lowering, given: TracedProgram) -> Description:
@@ -146,7 +149,7 @@ def _callables(
 
 
 def _threads_of(function: Function) -> int:
-    return threads() if function.work >= _SPREAD and function.lanes > 1 else 1
+    return threads() if function.work >= THREADED_STEPS and function.lanes > 1 else 1
 
 
 def threads() -> int:
@@ -154,4 +157,4 @@ def threads() -> int:
     for name in ("AGNOGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
         if (given := os.environ.get(name, "")).isdecimal() and int(given):
             return int(given)
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 8)
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, THREADS)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, dead
+from agnograd.extend import Fact, Ref, Step, TracedProgram, dead, switch
 from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
 
 __all__ = ["in_parts"]
 
-_SHORTEST = 8  # common axis of a part: to add a product takes as long as some rows of it
+# The shortest common axis of a part: to add a product takes as long as some rows of it.
+PART_AXIS = switch("PART_AXIS", 8, least=1, most=2**62, module=__name__)
 
 
 def in_parts(program: TracedProgram) -> TracedProgram:
@@ -65,7 +66,7 @@ class _Parting:
         lengths = [self.facts[ref].shape[1] for ref in one] or [
             self.facts[ref].shape[0] for ref in other
         ]
-        if min(lengths, default=0) < _SHORTEST:
+        if min(lengths, default=0) < PART_AXIS:
             return []
         left, right = (
             parts or self._cut(ref, 1 - axis, lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
 from agnograd_c._code import code_of
 from agnograd_c._function import Function
 from agnograd_c._layout import rows
@@ -25,9 +25,12 @@ HEADER = "products.h"
 OPTIONS = ("-O3", "-ffp-contract=fast")
 PRODUCTS = ("matmul", "linalg.matmul")
 _TYPES = {"f64": "double", "f32": "float"}
-# The longest axis, as in products.h, and the products of two numbers. Larger factors leave the
-# first caches, where those who copy them into another order win.
-_LONGEST, _MOST, _LEAST = 256, 2**19, 2**9
+# The longest axis, as in products.h: larger factors leave the first caches, where those who copy
+# them into another order win.
+PRODUCT_AXIS = switch("PRODUCT_AXIS", 256, least=1, most=256, module=__name__)
+# How many products of two numbers C computes in less time than a library, at most and at least.
+MOST_PAIRS = switch("MOST_PAIRS", 2**19, least=1, most=2**62, module=__name__)
+FEWEST_PAIRS = switch("FEWEST_PAIRS", 2**9, least=1, most=2**62, module=__name__)
 
 
 def is_product(facts: Mapping[Ref, Fact], step: Step) -> bool:
@@ -55,7 +58,10 @@ def is_product(facts: Mapping[Ref, Fact], step: Step) -> bool:
         or out.strides != rows(out).strides
     ):
         return False
-    return max(*one.shape, *other.shape) <= _LONGEST and _LEAST <= work_of(facts, step) <= _MOST
+    return (
+        max(*one.shape, *other.shape) <= PRODUCT_AXIS
+        and FEWEST_PAIRS <= work_of(facts, step) <= MOST_PAIRS
+    )
 
 
 def work_of(facts: Mapping[Ref, Fact], step: Step) -> int:

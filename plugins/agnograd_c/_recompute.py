@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
-from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of
+from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of, switch
 from agnograd_c._groups import Group, groups_of, levels_of
 from agnograd_c._lives import Life, Lives
 from agnograd_c._regions import ADDS
@@ -18,13 +18,17 @@ __all__ = ["AFTER", "recomputed", "unpinned"]
 # steps that can run at one time: it keeps what is computed again out of the group that made it.
 AFTER = "@after"
 
-_LEAST = 2**10  # bytes of a value
-_PART = 512  # and of which part of all that is in use
-_GAIN, _SHARE = 2**16, 0.1  # bytes that have to be saved, and their share of all
-_STEPS = 4  # by how many of them a value may be computed again
-_TIMES = 3  # and how often
-# By how many of them a group makes a value itself in no more time than it takes to read it.
-_FEW = 2
+# How many bytes a value has at least that is computed again, and of which part of all in use.
+VALUE_BYTES = switch("VALUE_BYTES", 2**10, least=1, most=2**62, module=__name__)
+VALUE_PART = switch("VALUE_PART", 512, least=1, most=2**62, module=__name__)
+# How many bytes have to be saved, and their share of all: less is not worth the time.
+SAVED_BYTES = switch("SAVED_BYTES", 2**16, least=0, most=2**62, module=__name__)
+SAVED_SHARE = switch("SAVED_SHARE", 0.1, least=0.0, most=1.0, module=__name__)
+# By how many steps a value may be computed again, and how often: each takes time.
+AGAIN_STEPS = switch("AGAIN_STEPS", 4, least=1, most=64, module=__name__)
+AGAIN_TIMES = switch("AGAIN_TIMES", 3, least=1, most=64, module=__name__)
+# By how many steps a group makes a value itself in no more time than it takes to read it.
+QUICK_STEPS = switch("QUICK_STEPS", 2, least=0, most=64, module=__name__)
 _QUICK = frozenset(("add", "subtract", "multiply", "negative", "maximum", "minimum", "abs"))
 
 
@@ -48,7 +52,7 @@ def recomputed(program: TracedProgram) -> TracedProgram:
     late = search.late()
     before, known = max(search.lives.use), dict(search.lives.known)
     found = search.found(late)
-    if before - max(search.lives.use) < max(_GAIN, _SHARE * before):
+    if before - max(search.lives.use) < max(SAVED_BYTES, SAVED_SHARE * before):
         search.lives.known, found = known, late
     if not found:
         return program
@@ -72,15 +76,15 @@ def _may_gain(program: TracedProgram) -> bool:
     total = 0
     for fact in program.facts.values():
         size = prod(fact.shape) * getattr(fact.dtype, "itemsize", 0) if fact.shape else 0
-        total += size if size >= _LEAST else 0
-    return total >= _GAIN
+        total += size if size >= VALUE_BYTES else 0
+    return total >= SAVED_BYTES
 
 
 class _Search:
     """A search for values that are not read for a while, and can be computed again."""
 
     def __init__(self, program: TracedProgram, groups: Sequence[Group]) -> None:
-        self.lives = Lives(program, groups, _LEAST)
+        self.lives = Lives(program, groups, VALUE_BYTES)
         self.makers = {ref: step for step in program.steps for ref in step.outs}
         self.roots = roots_of(program)
         self._sources: set[Ref] = set()  # what other values are made of, and which is kept for them
@@ -105,7 +109,7 @@ class _Search:
         for ref, life in [*lives.known.items()]:
             made, *readers = life.events
             shape = lives.shapes[made]
-            if ref not in self.members or ref in self._sources or len(readers) > _TIMES:
+            if ref not in self.members or ref in self._sources or len(readers) > AGAIN_TIMES:
                 continue
             if shape is None or any(lives.shapes[each] != shape for each in readers):
                 continue
@@ -134,7 +138,9 @@ class _Search:
             life = self.lives.known.get(each)
             if each is not ref and life is not None and all(life.kept):
                 kept.add(each)
-            elif each in self.members and self.lives.made[each] == unit and len(steps) < _FEW:
+            elif (
+                each in self.members and self.lives.made[each] == unit and len(steps) < QUICK_STEPS
+            ):
                 step = self.makers[each]
                 if step.op not in _QUICK:
                     return []
@@ -158,7 +164,7 @@ class _Search:
         while lives.use:
             most = max(lives.use)
             peak = lives.use.index(most)
-            large = [ref for ref, life in lives.known.items() if life.size * _PART >= most]
+            large = [ref for ref, life in lives.known.items() if life.size * VALUE_PART >= most]
             for ref in sorted(large, key=lambda ref: (-lives.known[ref].size, ref.number)):
                 gap = self._gap(ref, peak)
                 if gap is not None:
@@ -177,7 +183,7 @@ class _Search:
         None if it is there at the peak all the same.
         """
         lives, life = self.lives, self.lives.known[ref]
-        if ref not in self.members or life.kept.count(False) == _TIMES:
+        if ref not in self.members or life.kept.count(False) == AGAIN_TIMES:
             return None
         if not lives.is_in(ref, peak, life):
             return None
@@ -203,13 +209,13 @@ class _Search:
             return False
         steps.update(step.outs if ref in self.members else ())
         for each in step.uses():
-            if each in steps or len(steps) > _STEPS:
+            if each in steps or len(steps) > AGAIN_STEPS:
                 continue
             if all(self.lives.is_there(root, unit) for root in self.roots[each]):
                 made_from.update(self.roots[each])
             elif not self._is_made_from(each, unit, steps, made_from):
                 return False
-        return len(steps) <= _STEPS
+        return len(steps) <= AGAIN_STEPS
 
 
 class _Writer:

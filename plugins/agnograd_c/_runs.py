@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from agnograd.extend import switch
 from agnograd_c._code import Element, Instruction, Number, Operand
 
 __all__ = ["Home", "Move", "Run", "Runs"]
 
-# What is worth a loop, and how long its body may be.
-_FEWEST, _LEAST, _LONGEST, _TRIED = 4, 24, 1024, 6
+# How many times equal statements follow each other, and how many they are together, to be worth a
+# loop; how many its body may have; and how many earlier ones each is compared with.
+RUN_TIMES = switch("RUN_TIMES", 4, least=2, most=2**62, module=__name__)
+RUN_STATEMENTS = switch("RUN_STATEMENTS", 24, least=1, most=2**62, module=__name__)
+BODY_STATEMENTS = switch("BODY_STATEMENTS", 1024, least=1, most=2**16, module=__name__)
+RUNS_TRIED = switch("RUNS_TRIED", 6, least=1, most=64, module=__name__)
 
 
 class Run(NamedTuple):
@@ -74,7 +79,7 @@ class Runs:
                 key=lambda run: (run.period * run.times, -run.period),
                 default=Run(at, 1, 1),
             )
-            if best.times < _FEWEST or best.period * best.times < _LEAST:
+            if best.times < RUN_TIMES or best.period * best.times < RUN_STATEMENTS:
                 at += 1
                 continue
             for number in range(best.period * best.times):
@@ -157,6 +162,8 @@ def _distances(code: Sequence[Instruction]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in code]
     for at in range(len(code) - 1, -1, -1):
         later = last.setdefault(tuple(numbers[at : at + 4]), [])
-        found[at] = [there - at for there in reversed(later[-_TRIED:]) if there - at <= _LONGEST]
+        found[at] = [
+            there - at for there in reversed(later[-RUNS_TRIED:]) if there - at <= BODY_STATEMENTS
+        ]
         later.append(at)
     return found

@@ -13,7 +13,7 @@ from agnograd_c._code import (
     is_complex,
 )
 from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import LONGEST, MOST, Function, GroupWriter
+from agnograd_c._function import C_ARRAYS, C_STATEMENTS, Function, GroupWriter
 from agnograd_c._layout import rows
 from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
 
@@ -96,7 +96,7 @@ class ScalarWriter(GroupWriter):
         lines = body.statements()
         lines = body.finished([*lines, *self._stores(body)])
         inputs = tuple(self.code.inputs)
-        if body.length() > LONGEST or len(inputs) + len(self.outputs) > MOST:
+        if body.length() > C_STATEMENTS or len(inputs) + len(self.outputs) > C_ARRAYS:
             return None
         made, freed = body.storage()
         text = "\n".join(

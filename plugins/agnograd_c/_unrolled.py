@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
 from agnograd_c._code import FLOATS, code_of, type_of
 from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._groups import FREE, groups_of
@@ -13,8 +13,10 @@ from agnograd_c._reads import is_read, is_scatter, place_of
 
 __all__ = ["unrolled"]
 
-_SHORT = 8  # elements of such an array, which has one axis
-_FEWEST = 48  # steps of short arrays that are worth it to look at what comes of them
+# How many elements a short array has, which has one axis.
+SHORT_ARRAY = switch("SHORT_ARRAY", 8, least=1, most=64, module=__name__)
+# How many steps of short arrays are worth it to look at what comes of them.
+SHORT_STEPS = switch("SHORT_STEPS", 48, least=0, most=2**62, module=__name__)
 
 
 def unrolled(program: TracedProgram) -> TracedProgram:
@@ -24,7 +26,7 @@ def unrolled(program: TracedProgram) -> TracedProgram:
     """
     facts = program.facts
     short = [ref for step in program.steps for ref in step.outs if _is_short(facts[ref])]
-    if len(short) < _FEWEST:
+    if len(short) < SHORT_STEPS:
         return program
     found = _Unrolling(program).program()
     left = _left(found)
@@ -34,7 +36,7 @@ def unrolled(program: TracedProgram) -> TracedProgram:
 
 
 def _is_short(fact: Fact) -> bool:
-    one = len(fact.shape) == 1 and 0 < fact.size <= _SHORT
+    one = len(fact.shape) == 1 and 0 < fact.size <= SHORT_ARRAY
     return one and _is_known(fact) and fact.kind.__name__ == "ndarray"
 
 

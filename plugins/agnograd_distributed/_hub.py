@@ -18,12 +18,13 @@ from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
 
+from agnograd.extend import switch
 from agnograd_distributed._communicator import not_taken
 
 __all__ = ["Hub", "Line"]
 
-
-_SHORT = 1 << 11  # bytes of a message that fits wherever a connection has room
+# A message of so many bytes fits wherever a connection has room.
+MESSAGE_BYTES = switch("MESSAGE_BYTES", 2**11, least=0, most=2**11, module=__name__)
 
 
 class Line:
@@ -42,7 +43,7 @@ class Line:
     def answer(self, message: Any) -> None:
         """Send a message at once if that takes no waiting, which spares a change of threads."""
         data = ForkingPickler.dumps(message)
-        if len(data) > _SHORT or not self._sending.acquire(blocking=False):
+        if len(data) > MESSAGE_BYTES or not self._sending.acquire(blocking=False):
             self.put(message)
             return
         try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from agnograd.extend import switch
 from agnograd_distributed._communicator import CommunicationError, Communicator, not_taken
 from agnograd_distributed._faults import Faults
 from agnograd_distributed.kernels.shares import Shares
@@ -24,7 +25,8 @@ __all__ = ["Local", "leave"]
 ENVIRONMENT = "AGNOGRAD_DISTRIBUTED_LOCAL"  # where the launcher says who a process is
 _open: WeakSet[Local] = WeakSet()
 _numbers = count()  # of the communicators of this process, made in the same order by all ranks
-_INLINE = 1 << 14  # bytes that go with a message; more go through a file in memory
+# How many bytes go with a message; more go through a file in memory.
+INLINE_BYTES = switch("INLINE_BYTES", 2**14, least=0, most=2**20, module=__name__)
 
 
 class Local(Communicator):
@@ -119,7 +121,7 @@ class Local(Communicator):
         data = memoryview(data)
         file = self._written[self._rounds % 2]
         self._rounds += 1
-        return self._round(what, bytes(data) if data.nbytes <= _INLINE else file.write(data))
+        return self._round(what, bytes(data) if data.nbytes <= INLINE_BYTES else file.write(data))
 
     def _round(self, what: str, payload: Any) -> list[Any]:
         """Return what every rank passed, once all have: bytes, or what is in a file."""
@@ -131,7 +133,7 @@ class Local(Communicator):
 
     def _mean(self, hosts: Sequence[Any], results: Sequence[Any], what: str) -> None:
         nbytes = sum(each.nbytes for each in results)
-        if self.size == 1 or nbytes <= _INLINE:
+        if self.size == 1 or nbytes <= INLINE_BYTES:
             super()._mean(hosts, results, what)
             return
         what = f"{what} of {nbytes} bytes of {results[0].dtype}"
@@ -142,7 +144,7 @@ class Local(Communicator):
         shares.read_means(self._round(f"{what}, sums", self._sums.payload(nbytes)))
 
     def _send(self, data: Any, to: int) -> None:
-        if len(data) > _INLINE:
+        if len(data) > INLINE_BYTES:
             self._sent += 1
             file = _File(self._path(f"{self._name}.{self.rank}.to.{self._sent}"))
             data = file.write(memoryview(data))

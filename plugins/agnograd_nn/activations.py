@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd.extend import is_tracked
+from agnograd.extend import is_tracked, switch
 from agnograd_nn import ops
 
 __all__ = ["balanced", "gelu", "log_softmax", "relu", "sigmoid", "silu", "softmax"]
@@ -16,6 +16,9 @@ _CUBE = 0.044715
 _GONE = 800.0  # from where exp(-x) is 0
 _TINY = 1e-30  # half of which is a normal number, if not a half's
 _FAR = 40.0  # from where the approximate share is 0 or 1; its cube is a half's number, too
+
+# From how many elements on the sum of as many halves may overflow.
+HALF_CLASSES = switch("HALF_CLASSES", 2**15, least=0, most=2**15, module=__name__)
 
 
 def relu(xp: Any, x: Any) -> Any:
@@ -117,7 +120,7 @@ def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
 
 def _wide(x: Any, axis: int, xp: Any) -> Any:
     """Return an array in whose dtype there are numbers for sums along an axis, as of halves."""
-    if not x.shape or x.shape[axis] < 2**15:
+    if not x.shape or x.shape[axis] < HALF_CLASSES:
         return x
     return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
 

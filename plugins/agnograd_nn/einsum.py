@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from agnograd.errors import PluginError
-from agnograd.extend import OpSet, conjugate_if_complex, device_of
+from agnograd.extend import OpSet, conjugate_if_complex, device_of, switch
 from agnograd_nn.contraction import Plan, plan, without_ones
 
 __all__ = ["einsum", "ops"]
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 # How many plans are kept, each for arrays of certain shapes: parsing subscripts and looking for an
 # order takes longer than a contraction of small arrays.
-_KEPT = 1024
+KEPT_PLANS = switch("KEPT_PLANS", 1024, least=1, most=2**20, module=__name__)
 
 
 def _opt_einsum() -> Any:
@@ -64,7 +64,7 @@ def _parsed(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str, d
     return names, output, lengths
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT_PLANS)
 def _planned(subscripts: str, shapes: tuple[Shape, ...]) -> Plan:
     """Plan a contraction: in which order, and what is done to each array and each product."""
     names, output, lengths = _parsed(subscripts, shapes)
@@ -100,7 +100,7 @@ def einsum(xp: Any, subscripts: str, *arrays: Any) -> Any:
     return _planned(subscripts, tuple([tuple(x.shape) for x in arrays])).of(arrays, xp)
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT_PLANS)
 def _with_members(subscripts: str, shapes: tuple[Shape, ...]) -> str:
     """Return subscripts for arrays of these shapes that have one more axis each, the first one."""
     names, output, lengths = _parsed(subscripts, shapes)
@@ -129,7 +129,7 @@ class _Gradient(NamedTuple):
     shape: Shape | None  # the array's shape
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT_PLANS)
 def _planned_gradients(
     subscripts: str, shapes: tuple[Shape, ...]
 ) -> tuple[tuple[_Gradient, ...], dict[str, int]]:

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import device_of
+from agnograd.extend import device_of, switch
 from agnograd_nn import ops
 from agnograd_nn.windows import Sizes, Window, per_axis, window_of
 
@@ -15,7 +15,8 @@ __all__ = ["avg_pool", "max_pool"]
 
 Shape = tuple[int, ...]
 
-_MANY = 2**15  # elements of a window, of which halves have no exact share
+# From how many elements of a window on a half has no exact share of them.
+HALF_WINDOW = switch("HALF_WINDOW", 2**15, least=0, most=2**15, module=__name__)
 
 
 def _window(
@@ -148,7 +149,7 @@ def avg_pool(
 
 def _wide(x: Any, window: Window, xp: Any) -> Any:
     """Return an array that can hold how many elements a window has: a half holds no 65,520."""
-    if math.prod(window.kernel) < _MANY:
+    if math.prod(window.kernel) < HALF_WINDOW:
         return x
     return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
 

@@ -12,14 +12,15 @@ import math
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex, in_full, is_complex, operand
+from agnograd.extend import conjugate_if_complex, in_full, is_complex, operand, switch
 from agnograd_scipy import signal
 from agnograd_scipy._arrays import inexact, padded, sliced
 
 __all__ = ["convolve", "result_block"]
 
 Shape = tuple[int, ...]
-_FEW = 32  # taps, up to which shifted copies are added; more are transformed
+# Up to how many taps shifted copies are added; more are transformed.
+ADDED_TAPS = switch("ADDED_TAPS", 32, least=0, most=2**10, module=__name__)
 
 
 def result_block(mode: str, s1: Shape, s2: Shape) -> tuple[Shape, Shape]:
@@ -82,7 +83,7 @@ def _by_pairs(xp: Any, in1: Any, in2: Any, mode: str, method: str, batch: Shape)
     dtype = xp.result_type(in1, in2)
     in1, in2 = (xp.astype(each, dtype, copy=False) for each in (in1, in2))
     exact = not xp.isdtype(dtype, ("real floating", "complex floating"))
-    few = method == "auto" and min(math.prod(s1), math.prod(s2)) <= _FEW
+    few = method == "auto" and min(math.prod(s1), math.prod(s2)) <= ADDED_TAPS
     if method == "direct" or few or exact or not s1 or 0 in batch:
         return _direct(in1, in2, starts, shape, batch, xp)
     full = tuple(a + b - 1 for a, b in zip(s1, s2, strict=True))

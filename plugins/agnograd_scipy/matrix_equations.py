@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd.extend import adjoint, device_of
+from agnograd.extend import adjoint, device_of, switch
 from agnograd_scipy import linalg
 from agnograd_scipy._arrays import inexact
 from agnograd_scipy._host import by_host
 from agnograd_scipy.triangular import square
 
 __all__: list[str] = []
+
+# Below how many rows the equations of all elements are solved at once, as in SciPy.
+DIRECT_ROWS = switch("DIRECT_ROWS", 10, least=1, most=32, module=__name__)
 
 
 def _sylvester(xp: Any, backend: Any, a: Any, b: Any, q: Any, /) -> Any:
@@ -94,7 +97,7 @@ def solve_discrete_lyapunov(xp: Any, a: Any, q: Any, method: str | None = None) 
         raise ValueError(
             f"solve_discrete_lyapunov: q has shape {tuple(q.shape)}, and a {size} rows"
         )
-    method = method or ("direct" if size < 10 else "bilinear")
+    method = method or ("direct" if size < DIRECT_ROWS else "bilinear")
     if method not in ("direct", "bilinear"):
         raise ValueError(f"method must be 'direct' or 'bilinear', not {method!r}")
     if method == "direct":

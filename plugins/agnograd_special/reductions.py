@@ -15,6 +15,7 @@ from agnograd.extend import (
     keep_axes,
     operand,
     reduced_axes,
+    switch,
     with_rank,
 )
 from agnograd_special._series import floats
@@ -22,6 +23,8 @@ from agnograd_special._set import by_formula, ops
 
 __all__: list[str] = []
 
+# From how many elements on a half may have no number for their sum.
+HALF_TERMS = switch("HALF_TERMS", 2**15, least=0, most=2**15, module=__name__)
 Axis = int | tuple[int, ...] | None
 
 
@@ -154,7 +157,7 @@ def _finite(powers: Any, b: Any, xp: Any) -> Any:
 
 def _wide(x: Any, axis: Axis, xp: Any) -> Any:
     """Return a dtype in which there are numbers for sums of all terms: a half holds no 65,520."""
-    many = math.prod(x.shape[each] for each in reduced_axes(axis, x.ndim)) >= 2**15
+    many = math.prod(x.shape[each] for each in reduced_axes(axis, x.ndim)) >= HALF_TERMS
     return xp.result_type(x.dtype, xp.float32) if many else x.dtype
 
 

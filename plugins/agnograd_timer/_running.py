@@ -7,14 +7,14 @@ from collections import deque
 from time import perf_counter
 from typing import Any
 
-from agnograd.extend import Backend, Lock
+from agnograd.extend import Backend, Lock, switch
 from agnograd_timer._timeline import Timeline
 from agnograd_timer._totals import Key
 
 __all__ = ["Device", "Running"]
 
-# How much may wait for a device.
-_MANY = 10_000
+# How many marks may wait for a device: they take memory.
+WAITING_MARKS = switch("WAITING_MARKS", 10_000, least=0, most=10**6, module=__name__)
 _PASS: Key = ("passes", "backward pass", ())
 
 
@@ -35,7 +35,7 @@ class Device:
     def note(self, method: Any, *arguments: Any) -> None:
         """Let a method of the timeline be called later, its marks being the last arguments."""
         self._waiting.append((method, *arguments))
-        if len(self._waiting) > _MANY:
+        if len(self._waiting) > WAITING_MARKS:
             self.settle()
 
     def settle(self) -> None:

@@ -246,7 +246,7 @@ def test_a_backend_tells_the_device_of_arrays_that_do_not(backend):
 
 
 def test_the_default_scatter_works_in_blocks(monkeypatch):
-    monkeypatch.setattr("agnograd._plugins.selection._BLOCK", 8)
+    monkeypatch.setattr("agnograd._plugins.selection.SELECTED_ELEMENTS", 8)
     backend = backend_named("strict")
     xp = backend.namespace()
     indices = xp.asarray([9, 0, 9, 3])

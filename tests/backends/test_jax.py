@@ -94,7 +94,7 @@ def test_jacobians_inside_of_jit_go_by_sizes(xp, monkeypatch):
     def clock():
         raise AssertionError("what is traced says nothing of time")
 
-    monkeypatch.setattr(jacobian, "_MANY", 1)
+    monkeypatch.setattr(jacobian, "MEASURED_PASSES", 1)
     monkeypatch.setattr(jacobian, "_clock", clock)
     x = jax.numpy.asarray([0.5, 1.0, 2.0, 4.0])
     found = jax.jit(ag.jacobian(lambda x: xp.sin(x)))(x)

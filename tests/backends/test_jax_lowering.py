@@ -123,12 +123,12 @@ def gathering(xp):
 
 @pytest.mark.parametrize("name", ["jax.jax", "numpy.jax"])
 def test_what_is_gathered_is_computed_in_a_part_before(name):
-    from agnograd_jax._parts import FEWEST, parts_of
+    from agnograd_jax._parts import PART_ELEMENTS, parts_of
 
     library = name.partition(".")[0]
     make, ns = (jnp.asarray, xp) if library == "jax" else (np.asarray, np_xp)
     rng = np.random.default_rng(0)
-    for length, expected in ((FEWEST // 2, 2), (FEWEST // 2 - 1, 1)):
+    for length, expected in ((PART_ELEMENTS // 2, 2), (PART_ELEMENTS // 2 - 1, 1)):
         x = make(rng.random(length).astype(np.float32))
         places = make(rng.permutation(2 * length))
         program = traced(library, gathering(ns), x, places)
@@ -143,10 +143,10 @@ def test_what_is_gathered_is_computed_in_a_part_before(name):
 
 
 def test_what_is_cheap_or_taken_in_part_is_computed_along_with_the_gather():
-    from agnograd_jax._parts import FEWEST, parts_of
+    from agnograd_jax._parts import PART_ELEMENTS, parts_of
 
-    x = jnp.ones(FEWEST)
-    few, all_of_them = jnp.arange(100), jnp.arange(FEWEST)[::-1]
+    x = jnp.ones(PART_ELEMENTS)
+    few, all_of_them = jnp.arange(100), jnp.arange(PART_ELEMENTS)[::-1]
     for f, places, expected in (
         (xp.exp, few, 1),
         (xp.exp, all_of_them, 2),
@@ -159,7 +159,7 @@ def test_what_is_cheap_or_taken_in_part_is_computed_along_with_the_gather():
 
 
 def test_values_that_move_are_not_computed_again_and_again():
-    from agnograd_jax._parts import FEWEST, parts_of
+    from agnograd_jax._parts import PART_ELEMENTS, parts_of
 
     def heat(count):
         def f(u):
@@ -169,7 +169,7 @@ def test_values_that_move_are_not_computed_again_and_again():
 
         return f
 
-    for size, counts in ((9, {4: 1, 5: 2, 12: 3}), (FEWEST, {2: 1, 3: 2})):
+    for size, counts in ((9, {4: 1, 5: 2, 12: 3}), (PART_ELEMENTS, {2: 1, 3: 2})):
         x = jnp.asarray(np.random.default_rng(0).random(size))
         for count, expected in counts.items():
             program = traced("jax", heat(count), x)
@@ -190,10 +190,10 @@ def test_what_is_written_to_memory_or_joined_is_in_one_part():
 
 
 def test_the_text_has_a_function_for_each_part():
-    from agnograd_jax._parts import FEWEST
+    from agnograd_jax._parts import PART_ELEMENTS
     from agnograd_jax.lowering import jit
 
-    x, places = jnp.ones(FEWEST), jnp.arange(FEWEST)
+    x, places = jnp.ones(PART_ELEMENTS), jnp.arange(PART_ELEMENTS)
     program = traced("jax", lambda x, i: xp.take(xp.exp(x), i, axis=0), x, places)
     described = jit.describe(program)
     assert described["groups"] == [[0], [1]]

@@ -27,9 +27,9 @@ SQUARE = X[: 220 * 220].reshape(220, 220)
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(_blocks, "_MEMORY", 0)
-    monkeypatch.setattr(_blocks, "_WORK", 2**12)
-    monkeypatch.setattr(_blocks, "_BLOCK", range(2**12, 2**12 + 1))
+    monkeypatch.setattr(_blocks, "GROUPED_BYTES", 0)
+    monkeypatch.setattr(_blocks, "THREAD_WORK", 2**12)
+    monkeypatch.setattr(_blocks, "LONGEST_BLOCK", 2**12)
 
 
 def chained(x):
@@ -119,7 +119,7 @@ def test_small_arrays_and_small_groups_are_left_alone(monkeypatch):
     monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "1")
     small = program_of(ag.grad(chained), X[:1000])
     assert grouped(small) is small
-    monkeypatch.setattr(_blocks, "_MEMORY", 2**40)
+    monkeypatch.setattr(_blocks, "GROUPED_BYTES", 2**40)
     program = program_of(ag.grad(chained), X)
     assert grouped(program) is program
 

@@ -326,12 +326,12 @@ SIDES = {
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_what_is_0_behind_a_mask_has_the_same_bits(side, dtype):
-    from agnograd_torch._select import FEWEST
+    from agnograd_torch._select import MASKED_ELEMENTS
 
     torch.manual_seed(0)
-    x = torch.randn(FEWEST, dtype=dtype)
+    x = torch.randn(MASKED_ELEMENTS, dtype=dtype)
     x[:5] = torch.tensor([-0.0, torch.nan, torch.inf, -torch.inf, 1e-45])
-    masks = [x > 0.0, x != x, torch.arange(FEWEST) % 2 == 0]
+    masks = [x > 0.0, x != x, torch.arange(MASKED_ELEMENTS) % 2 == 0]
     for mask, given in [*((m, x) for m in masks), (masks[2].reshape(2, -1).T, x.reshape(2, -1).T)]:
         program = traced("torch", SIDES[side], mask, given)
         assert selected(program) == side
@@ -340,9 +340,9 @@ def test_what_is_0_behind_a_mask_has_the_same_bits(side, dtype):
 
 
 def test_where_keeps_its_own_function_elsewhere():
-    from agnograd_torch._select import FEWEST
+    from agnograd_torch._select import MASKED_ELEMENTS
 
-    x = ones(FEWEST)
+    x = ones(MASKED_ELEMENTS)
     for number, given in ((-0.0, x), (1.0, x), (0.0, x[1:]), (0.0, x.to(torch.complex128))):
         mask = given.real > 0.0
         program = traced("torch", lambda m, x, n=number: xp.where(m, x, n), mask, given)
@@ -356,9 +356,9 @@ def masked(function, x):
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 def test_torchs_own_derivatives_see_through_where():
-    from agnograd_torch._select import FEWEST, cleared, kept
+    from agnograd_torch._select import MASKED_ELEMENTS, cleared, kept
 
-    x = torch.linspace(-1.0, 1.0, FEWEST)
+    x = torch.linspace(-1.0, 1.0, MASKED_ELEMENTS)
     for function, wanted in ((kept, x > 0.0), (cleared, x <= 0.0)):
         f = functools.partial(masked, function)
         assert torch.equal(torch.func.grad(lambda x, f=f: f(x).sum())(x), wanted.float())

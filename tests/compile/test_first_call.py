@@ -58,6 +58,7 @@ def per_step(work, made):
 
 
 @pytest.mark.accelerated
+@pytest.mark.usual_switches
 @EACH
 def test_python_calls_of_a_trace(name):
     function, x, most, *_ = PROGRAMS[name]
@@ -68,12 +69,14 @@ def test_python_calls_of_a_trace(name):
 
 
 @pytest.mark.accelerated
+@pytest.mark.usual_switches
 @EACH
 def test_python_calls_of_passes(name):
     function, x, _, most, _ = PROGRAMS[name]
     assert per_step(passes.run, lambda n: traced("numpy", function(n), x)) <= most
 
 
+@pytest.mark.usual_switches
 @EACH
 @pytest.mark.parametrize("lowering", ["plain", "numpy", "c"])
 def test_python_calls_of_a_lowering(name, lowering):
@@ -84,6 +87,7 @@ def test_python_calls_of_a_lowering(name, lowering):
 
 
 @pytest.mark.accelerated
+@pytest.mark.usual_switches
 def test_python_calls_of_a_short_function():
     x = np.linspace(0.1, 0.9, 10)
     ag.compile(on_arrays(10), lowering="numpy")(x)
@@ -91,6 +95,7 @@ def test_python_calls_of_a_short_function():
     assert calls(lambda: f(x)) <= 6200
 
 
+@pytest.mark.usual_switches
 def test_garbage_is_hardly_looked_for():
     def collections():
         return sum(each["collections"] for each in gc.get_stats())
@@ -112,6 +117,7 @@ def backward(f, w, x):
     return w.grad.data
 
 
+@pytest.mark.usual_switches  # what no cache keeps any more is garbage, too
 @pytest.mark.parametrize("lowering", ["plain", "numpy", "c"])
 @pytest.mark.parametrize(
     "call",

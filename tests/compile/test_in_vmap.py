@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.compiled import MOST
+from agnograd._compile import compiled as module
 from agnograd.errors import BatchingError
 from arrays import host
 from calls import profiled
@@ -159,7 +159,7 @@ def test_static_arguments_and_branches():
 
 def test_more_combinations_than_programs_run_as_they_are():
     compiled = ag.compile(lambda *arrays: sum(arrays[1:], arrays[0]))
-    for n in range(1, MOST + 3):
+    for n in range(1, module.PROGRAMS + 3):
         for _ in range(2):
             same(ag.vmap(compiled)(*[ROWS] * n), sum([ROWS] * (n - 1), ROWS))
 

@@ -11,6 +11,7 @@ xp = ag.namespace("numpy")
 
 
 @pytest.mark.accelerated
+@pytest.mark.usual_switches
 def test_a_loop_of_products_needs_one_array_for_their_gradient():
     x, many = ag.Variable(drawn(0)), [drawn(i) for i in range(1, 3)] * 10
     loss = sum(xp.sum(x * c) for c in many)

@@ -18,12 +18,13 @@ from tests.helpers.large import (
     case_of,
     drawn,
     gradients,
+    has_large_arrays,
     in_blocks_of_one,
     op_by_op,
 )
 from tests.helpers.memory import peak_of
 
-pytestmark = pytest.mark.accelerated
+pytestmark = [pytest.mark.accelerated, has_large_arrays]
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
@@ -48,6 +49,7 @@ def carried(monkeypatch):
     return carried_as_numbers(monkeypatch)
 
 
+@pytest.mark.usual_switches
 @pytest.mark.parametrize(("size", "expected"), [(2**15, ["sin", "sin"]), (2**15 - 1, [])])
 def test_arrays_of_a_quarter_of_a_mebibyte_go_in_blocks(size, expected, runs):
     x = ag.Variable(np.linspace(0.0, 1.0, size))
@@ -228,11 +230,12 @@ def test_a_chain_needs_no_array_but_its_gradient():
 
 
 def test_the_newest_gradient_is_held_unless_it_is_very_large(monkeypatch):
+    monkeypatch.setattr(blocks, "HELD_ELEMENTS", drawn(0).size)
     gradient = ag.grad(lambda x: xp.sum(xp.sin(xp.exp(x))))
     first, second = gradient(drawn(0)), gradient(drawn(1))
     assert first is not second
     assert DOMAIN.held is second
-    monkeypatch.setattr(blocks, "_HELD", second.size - 1)
+    monkeypatch.setattr(blocks, "HELD_ELEMENTS", second.size - 1)
     gradient(drawn(2))
     assert DOMAIN.held is second
 

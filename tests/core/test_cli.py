@@ -137,3 +137,16 @@ def test_a_misspelt_command_is_an_error_that_says_so():
     done = subprocess.run([PROGRAM, "opps"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "No such command 'opps'" in done.stderr
+
+
+def test_conformance_sets_switches_before_anything_is_imported():
+    checks = ("conformance", "--ops", "sin", "--quick", "--checks", "forward")
+    arguments = [PROGRAM, *checks, "--switches"]
+    done = subprocess.run([*arguments, "least"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    done = subprocess.run([*arguments, "LARGE_ARRAY=1"], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "LARGE_ARRAY is at least 2" in done.stdout + done.stderr
+    done = subprocess.run([*arguments, "fewest"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "'fewest' is not 'least', 'most', 'random:SEED'" in done.stderr

@@ -10,6 +10,8 @@ import pytest
 
 from agnograd._util.collecting import Seldom, seldom_collected
 
+pytestmark = pytest.mark.usual_switches  # how seldom is one of them
+
 
 @pytest.fixture(autouse=True)
 def thresholds():

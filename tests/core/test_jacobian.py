@@ -10,6 +10,7 @@ from agnograd._transforms import jacobian
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace
 from agnograd.errors import ArgumentError
+from usual import usual
 
 
 @pytest.fixture
@@ -26,10 +27,11 @@ def passes(monkeypatch):
 
         return call
 
+    usual(monkeypatch, jacobian.__name__)
     monkeypatch.setattr(Pushforward, "__call__", counted("push", Pushforward.__call__))
     monkeypatch.setattr(Trace, "pull", counted("pull", Trace.pull))
     monkeypatch.setattr(jacobian, "_clock", lambda: now[0])
-    monkeypatch.setattr(jacobian, "_TOGETHER", 0)  # one pass after the other
+    monkeypatch.setattr(jacobian, "PASS_ELEMENTS", 0)  # one pass after the other
 
     def set_up(push, pull):
         counts.update(push=0, pull=0)
@@ -73,7 +75,7 @@ def linear(xp, results, arguments):
 def test_the_direction_that_costs_less(
     xp, monkeypatch, passes, results, arguments, push, pull, expected
 ):
-    monkeypatch.setattr(jacobian, "_MANY", 8)
+    monkeypatch.setattr(jacobian, "MEASURED_PASSES", 8)
     f, x, matrix = linear(xp, results, arguments)
     if is_lazy(xp):  # where the clock says nothing
         fewer = {"push": arguments} if arguments < results else {"pull": results}
@@ -98,7 +100,7 @@ def test_hessians_small_jacobians_and_those_inside_transformations_measure_nothi
     counts = passes(1.0, 99.0)
     ag.jacobian(f)(x)
     assert counts == {"push": 0, "pull": 127}
-    monkeypatch.setattr(jacobian, "_MANY", 8)
+    monkeypatch.setattr(jacobian, "MEASURED_PASSES", 8)
     f, x, matrix = linear(xp, 10, 10)
     counts = passes(1.0, 99.0)
     total = ag.grad(lambda x: xp.sum(ag.jacobian(lambda x: f(x) * x)(x)))(x)
@@ -109,7 +111,7 @@ def test_hessians_small_jacobians_and_those_inside_transformations_measure_nothi
 def test_several_arguments_and_results_of_which_both_directions_know_a_part(
     xp, monkeypatch, passes
 ):
-    monkeypatch.setattr(jacobian, "_MANY", 4)
+    monkeypatch.setattr(jacobian, "MEASURED_PASSES", 4)
     x = {"z": xp.asarray([1 + 2j, 2j], dtype=xp.complex128).data, "s": xp.ones(2).data}
 
     def f(x):
@@ -141,13 +143,13 @@ def test_many_passes_are_one(xp, monkeypatch, passes, mode):
         (0, 1, most),
         (0, 1000, 1),
     ):
-        monkeypatch.setattr(jacobian, "_TOGETHER", together)
+        monkeypatch.setattr(jacobian, "PASS_ELEMENTS", together)
         counts = passes(1.0, 1.0)
         found = ag.jacobian(f, mode=mode, chunk_size=chunk)(x)
         np.testing.assert_array_equal(np.asarray(found), matrix)
         assert counts[kind] == expected
     f, x, _ = linear(xp, 16, 16)
-    monkeypatch.setattr(jacobian, "_TOGETHER", 2**18)
+    monkeypatch.setattr(jacobian, "PASS_ELEMENTS", 2**18)
     counts = passes(1.0, 1.0)
     ag.jacobian(f, mode=mode)(x)
     assert counts[kind] == 16
@@ -160,12 +162,13 @@ def test_a_chunk_has_a_size(chunk_size):
 
 
 def test_units_are_made_a_part_at_a_time(xp, monkeypatch):
-    monkeypatch.setattr(jacobian, "_UNITS", 20)
+    monkeypatch.setattr(jacobian, "UNIT_ELEMENTS", 20)
     f, x, matrix = linear(xp, 7, 9)
     for mode in ("forward", "reverse"):
         np.testing.assert_array_equal(np.asarray(ag.jacobian(f, mode=mode)(x)), matrix)
 
 
+@pytest.mark.usual_switches
 def test_memory_grows_with_the_jacobian_not_with_the_square_of_its_longer_side():
     xp, x = ag.namespace("numpy"), np.ones(2)
     f = ag.jacobian(lambda x: xp.broadcast_to(x[0] * x[1], (4000,)), mode="reverse")

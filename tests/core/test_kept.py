@@ -219,7 +219,7 @@ def test_what_is_broken_is_not_used_and_made_again(file, change):
 
 
 def test_a_file_that_has_become_large_begins_again(file, monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 2000)
+    monkeypatch.setattr(module, "KEPT_BYTES", 2000)
     sizes = []
     for number in range(100):
         module._known.cache_clear()

@@ -9,7 +9,9 @@ import agnograd as ag
 from agnograd._codegen.deferring import compile_op
 from agnograd._plugins.backends import backend_named
 from agnograd.extend import OpSet
+from tests.helpers.large import has_large_arrays
 
+pytestmark = has_large_arrays
 LARGE = backend_named("numpy").large
 xp = ag.namespace("numpy")
 

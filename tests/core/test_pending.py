@@ -8,10 +8,18 @@ from agnograd._engine import pending
 from agnograd.extend import hookimpl
 from calls import profiled
 from tests.helpers.memory import peak_of
+from usual import usual
 
 pytestmark = pytest.mark.accelerated
 
 xp = ag.namespace("numpy")
+
+
+@pytest.fixture(autouse=True)
+def _usual():
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, pending.__name__)
+        yield
 
 
 def drawn(*shape, dtype="float64", seed=0):
@@ -163,17 +171,17 @@ def test_one_product_alone_is_computed_at_once():
 
 def test_large_products_do_not_wait(monkeypatch):
     # Of the states, that is: 29 of 30 are derived by, too.
-    monkeypatch.setattr(pending, "_SMALL", 5 * 4 * 2 - 1)
+    monkeypatch.setattr(pending, "FACTOR_ELEMENTS", 5 * 4 * 2 - 1)
     _, products = counted(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 30
-    monkeypatch.setattr(pending, "_SMALL", 6 * 4 * 2)
+    monkeypatch.setattr(pending, "FACTOR_ELEMENTS", 6 * 4 * 2)
     _, products = counted(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 2
 
 
 def test_what_waits_has_a_bound():
     w = ag.Variable(drawn(8, 8))
-    h, bound = drawn(16, 8), 8 * pending._ENOUGH
+    h, bound = drawn(16, 8), 8 * pending.WAITING_ELEMENTS
     for _ in range(3000):
         h = xp.tanh(h @ w)
     loss = xp.sum(h)

@@ -20,12 +20,13 @@ from tests.helpers.large import (
     case_of,
     drawn,
     gradients,
+    has_large_arrays,
     op_by_op,
 )
 from tests.helpers.memory import peak_of
 from tests.helpers.packing import Packing
 
-pytestmark = pytest.mark.accelerated
+pytestmark = [pytest.mark.accelerated, has_large_arrays]
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain

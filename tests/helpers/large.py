@@ -1,6 +1,7 @@
 """Arrays that are so large that element-wise rules are applied to them block by block."""
 
 import numpy as np
+import pytest
 
 import agnograd as ag
 from agnograd._codegen import uniform
@@ -8,6 +9,7 @@ from agnograd._ops.saved import works
 from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance._trial import Trial
+from agnograd_numpy import LARGE_ARRAY
 
 __all__ = [
     "ELEMENTWISE",
@@ -17,11 +19,17 @@ __all__ = [
     "case_of",
     "drawn",
     "gradients",
+    "has_large_arrays",
     "in_blocks_of_one",
     "op_by_op",
 ]
 
 SHAPE = (500, 1000)
+
+# A switch says how many elements are many.
+has_large_arrays = pytest.mark.skipif(
+    LARGE_ARRAY > 500 * 1000, reason="of arrays that AGNOGRAD_SWITCHES makes no large ones"
+)
 
 # The differentiable samples of each element-wise op.
 ELEMENTWISE = {

@@ -32,6 +32,7 @@ def held(program, lowering="numpy"):
     return sum(lowering_for("numpy", lowering).describe(program)["buffers"])
 
 
+@pytest.mark.usual_switches
 def test_gradients_of_weights_let_go_of_activations():
     program = run(traced("numpy", gradients(loss, 4), X, W, U, V), ("identities", "dead"))
     after = check(program, X, W, U, V, others=[[X * 0.5, W, U, V]], names=("order",), lowered=True)
@@ -87,13 +88,13 @@ def test_gradients_of_many_functions_are_the_same(function, monkeypatch):
     args = FUNCTIONS[function]
     every = tuple(range(len(args)))
     program = traced("numpy", ag.value_and_grad(lambda *a: function(XP, *a), every), *args)
-    monkeypatch.setattr("agnograd._passes.order._LEAST", 1)
+    monkeypatch.setattr("agnograd._passes.order.ORDERED_BYTES", 1)
     check(program, *args, names=("order",), lowered=True)
 
 
 def test_random_programs_are_the_same(request, monkeypatch):
-    monkeypatch.setattr("agnograd._passes.order._LEAST", 1)
-    monkeypatch.setattr("agnograd._passes.order._GAIN", 1.0)
+    monkeypatch.setattr("agnograd._passes.order.ORDERED_BYTES", 1)
+    monkeypatch.setattr("agnograd._passes.order.ORDER_GAIN", 1.0)
     moved, count = [], request.config.getoption("--programs") // 2
 
     def holds(drawn):

@@ -193,7 +193,7 @@ def test_what_is_large_or_not_finite_is_not(monkeypatch):
     c = np.array([1.0, 2.0, 3.0])
     steps = traced("numpy", lambda x: XP.sin(x) - 1.0, c)
     known = steps.with_(inputs=(), constants={steps.inputs[0]: c})
-    monkeypatch.setattr(module, "FOLDED", 2)
+    monkeypatch.setattr(module, "FOLDED_ELEMENTS", 2)
     assert len(uniform(known).steps) == 2
     monkeypatch.undo()
     bad = traced("numpy", lambda x: 1.0 / XP.sin(x), np.array([0.0, 1.0]))

@@ -49,8 +49,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def every(monkeypatch):
     """Let groups of one step be worth it."""
-    for name in ("GROUP", "LEAST", "FEWEST_SCALARS"):
-        monkeypatch.setattr(_groups, name, name == "FEWEST_SCALARS")
+    for name in ("GROUP", "NANOSECONDS", "SCALAR_STEPS"):
+        monkeypatch.setattr(_groups, name, name == "SCALAR_STEPS")
 
 
 def calls_of(program):
@@ -796,7 +796,7 @@ class TestThreads:
         found = []
         for count in ("1", "2", "5"):
             monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
-            monkeypatch.setattr(_lowering, "_SPREAD", 1)
+            monkeypatch.setattr(_lowering, "THREADED_STEPS", 1)
             program = traced("numpy", f, x)
             assert calls_of(_lowering.in_c(program))
             found.append(agnograd_c.lowering.lower(program)([x]))
@@ -975,3 +975,14 @@ def test_libraries_are_closed_once_nothing_uses_them():
     del functions
     gc.collect()
     assert open_ones() == before
+
+
+def test_large_steps_that_c_leaves_are_computed_in_blocks(every, monkeypatch):
+    monkeypatch.setattr("agnograd_numpy._blocks.GROUPED_BYTES", 0)
+    x = np.linspace(1.0, 3.0, 2**15)
+
+    def f(x):
+        return xp.sqrt(x * x + 1.0) * xp.floor_divide(x, 2.0)
+
+    found = agnograd_c.lowering.lower(traced("numpy", f, x))([x])[0]
+    np.testing.assert_array_max_ulp(found, f(x), ULPS)

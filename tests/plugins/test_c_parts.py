@@ -178,7 +178,7 @@ def test_parts_are_computed_once_their_factors_are_there():
 
 
 def test_groups_have_the_product_and_the_sum(monkeypatch):
-    monkeypatch.setattr(_groups, "LEAST", 0)
+    monkeypatch.setattr(_groups, "NANOSECONDS", 0)
     a, b = normal(16, 64), normal(64, 64) / 8
     program = improved(traced("numpy", lambda a, b: xp.sin(a @ b) + a @ b @ b, a, b))
     products = [group for group in _groups.groups_of(program) if group.is_product]

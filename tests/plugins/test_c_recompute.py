@@ -25,10 +25,15 @@ def again(monkeypatch, small_groups):
 
     The count is a list: of programs, and of those in which something is computed again.
     """
-    for name, value in {"_LEAST": 1, "_GAIN": 1, "_SHARE": 0.0, "_PART": 2**40}.items():
+    for name, value in {
+        "VALUE_BYTES": 1,
+        "SAVED_BYTES": 1,
+        "SAVED_SHARE": 0.0,
+        "VALUE_PART": 2**40,
+    }.items():
         monkeypatch.setattr(_recompute, name, value)
-    monkeypatch.setattr(_products, "_LEAST", 1)
-    monkeypatch.setattr(_parts, "_SHORTEST", 1)
+    monkeypatch.setattr(_products, "FEWEST_PAIRS", 1)
+    monkeypatch.setattr(_parts, "PART_AXIS", 1)
     count = [0, 0]
 
     def counted(program):

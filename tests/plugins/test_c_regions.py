@@ -76,7 +76,7 @@ def test_a_window_keeps_nothing(added):
 
 @pytest.mark.parametrize("width", [2, 40, 41])
 def test_many_parts(added, width, monkeypatch):
-    monkeypatch.setattr(_arrays, "MOST_PARTS", 40)
+    monkeypatch.setattr(_arrays, "ADDED_PARTS", 40)
     agree(window, (normal(width), normal(700)))
     assert added == ([width] if width <= 40 else [])
 
@@ -165,7 +165,7 @@ def test_only_zeros_are_made(added, start):
 
 def test_threads_share_no_array(added, monkeypatch):
     """The sums of one thread may not meet those of another one: NumPy adds up then."""
-    monkeypatch.setattr(_lowering, "_SPREAD", 1)
+    monkeypatch.setattr(_lowering, "THREADED_STEPS", 1)
     found = []
     for count in ("1", "3"):
         monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)

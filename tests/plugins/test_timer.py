@@ -318,7 +318,7 @@ def test_a_device_s_own_clock_is_used_and_not_waited_for(monkeypatch):
 
 
 def test_many_events_of_a_device_are_added_up_on_the_way(monkeypatch):
-    monkeypatch.setattr("agnograd_timer._running._MANY", 50)
+    monkeypatch.setattr("agnograd_timer._running.WAITING_MARKS", 50)
     xp, device, timer = ag.namespace("numpy"), Device(monkeypatch, start=0), Timer()
     with ag.hooks(timer):
         for _ in range(5):

@@ -23,7 +23,7 @@ STEPS = [("sin", 0), ("matmul", 1, 0), ("matmul", 2, 0)]
 @pytest.fixture(autouse=True)
 def every(monkeypatch):
     """Let small values move, too, and prove each plan."""
-    monkeypatch.setattr(rooms, "_LEAST", 1)
+    monkeypatch.setattr(rooms, "ROOM_BYTES", 1)
     monkeypatch.setattr(rooms, "_ALIGNED", 8)
     monkeypatch.setattr("agnograd_numpy._elementwise._VERIFIED", True)
 
@@ -127,6 +127,7 @@ def test_an_error_leaves_no_result_in_use():
         assert np.array_equal(found, right)
 
 
+@pytest.mark.usual_switches
 def test_a_large_networks_gradient_needs_little_more_than_its_results():
     draws = np.random.default_rng(2)
     arrays = [draws.standard_normal(s) for s in ((256, 256), (256, 256), (256, 8), (64, 256))]

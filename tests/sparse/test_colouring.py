@@ -89,12 +89,14 @@ def assert_neighbours_differ(dense, colours):
 # -- known problems -------------------------------------------------------------------------------
 
 
+@pytest.mark.usual_switches
 @pytest.mark.parametrize("n", [3, 8, 20])
 def test_five_points_take_five_passes(n):
     for direction in ("auto", "forward", "reverse"):
         assert coloured(Sparsity.of(five_point(n)), direction).passes == 5
 
 
+@pytest.mark.usual_switches
 @pytest.mark.parametrize("n", [8, 30, 32])
 def test_the_brusselator_on_a_torus_takes_no_more_passes_than_five_colours_for_each_substance(n):
     # A greedy colouring in the natural order takes 12 for n = 32.

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact
+from agnograd.extend import Fact, switch
 from agnograd_c._compiler import NoCompiler, built, name_of
 
 __all__ = ["callable_of", "driver", "slope", "ties"]
 
 _DRIVER = Path(__file__).parent.parent / "csrc" / "driver.c"
+# From how many elements on other threads run while C computes: to let them takes as long as a call.
+RELEASING_ELEMENTS = switch("RELEASING_ELEMENTS", 2**12, least=0, most=2**62, module=__name__)
 
 
 @cache
@@ -60,7 +62,7 @@ def callable_of(
     makes where there is None: a tuple, unless that is one thing, or nothing.
     """
     laid_out = _Layouts(inputs, library)
-    large = any(fact.size >= 2**12 for fact in (*inputs, *results))
+    large = any(fact.size >= RELEASING_ELEMENTS for fact in (*inputs, *results))
     made = driver()
     if made is None:
         return _by_ctypes(library[name], inputs, results, threads, laid_out)

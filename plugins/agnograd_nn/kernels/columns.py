@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from agnograd.extend import Backend
+from agnograd.extend import Backend, switch
 from agnograd_nn.windows import Window, cropped
 
 __all__ = ["convolution", "convolution_input", "convolution_weight"]
@@ -21,7 +21,9 @@ Shape = tuple[int, ...]
 
 # Bytes of columns that are made at a time, at least those of one sample. More make fewer products,
 # and more traffic between the processor and its memory; on a device the launches count.
-_BYTES = {"numpy": 2**24, "cupy": 2**28}
+HOST_COLUMNS = switch("HOST_COLUMNS", 2**24, least=1, most=2**62, module=__name__)
+DEVICE_COLUMNS = switch("DEVICE_COLUMNS", 2**28, least=1, most=2**62, module=__name__)
+_BYTES = {"numpy": HOST_COLUMNS, "cupy": DEVICE_COLUMNS}
 
 
 def _parts(backend: Backend, batch: int, columns: int, itemsize: int) -> Iterator[slice]:

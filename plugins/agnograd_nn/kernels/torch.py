@@ -11,6 +11,7 @@ from torch.nn import functional
 from agnograd.extend import Backend
 from agnograd_nn import attention
 from agnograd_nn import convolution as standard
+from agnograd_nn.activations import HALF_CLASSES
 from agnograd_nn.windows import Window, cropped
 
 __all__ = [
@@ -146,7 +147,7 @@ def softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
 
 def log_softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
     """Return PyTorch's ``log_softmax``, whose sum of many halves overflows on the CPU."""
-    if x.dtype == torch.float16 and 0 not in x.shape and x.shape[axis] >= 2**15:
+    if x.dtype == torch.float16 and 0 not in x.shape and x.shape[axis] >= HALF_CLASSES:
         return torch.log_softmax(x, axis, dtype=torch.float32).to(x.dtype)
     return torch.log_softmax(x, axis)
 

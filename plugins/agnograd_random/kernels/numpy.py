@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from agnograd.extend import switch
 from agnograd_random import _coefficients as coefficients
 from agnograd_random._draws import DRAWS, Draws
 from agnograd_random._exact import Arithmetic
@@ -20,7 +21,8 @@ from agnograd_random.threefry import PARITY, ROTATIONS, key_words
 
 __all__ = ["Words", "draw", "elements", "exp", "expit", "order"]
 
-_BLOCK = 2**14
+# How many numbers are drawn at a time: so many stay in a cache.
+DRAWN_ELEMENTS = switch("DRAWN_ELEMENTS", 2**14, least=2**4, most=2**62, module=__name__)
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -188,8 +190,8 @@ _DRAWS = {bits: DrawsInBlocks(InBlocks(np, bits)) for bits in (32, 64)}
 
 def _blocks(key: tuple[Any, Any], keys: int, count: int) -> Iterator[tuple[slice, Words]]:
     """Yield words of so many elements of each key, in blocks; keys have shape (keys,)."""
-    for start in range(0, keys * count, _BLOCK):
-        stop = min(start + _BLOCK, keys * count)
+    for start in range(0, keys * count, DRAWN_ELEMENTS):
+        stop = min(start + DRAWN_ELEMENTS, keys * count)
         places = np.arange(start, stop)
         if keys == 1:
             yield slice(start, stop), Words(key, places.astype(np.uint32))
@@ -243,8 +245,8 @@ def _elementwise(name: str, *args: Any) -> Any:
     out = np.empty_like(x, order="C")
     flat, given = out.reshape(-1), x.reshape(-1)
     with np.errstate(all="ignore"):
-        for start in range(0, flat.size, _BLOCK):
-            flat[start : start + _BLOCK] = function(given[start : start + _BLOCK])
+        for start in range(0, flat.size, DRAWN_ELEMENTS):
+            flat[start : start + DRAWN_ELEMENTS] = function(given[start : start + DRAWN_ELEMENTS])
     return out
 
 

@@ -65,7 +65,7 @@ def solve_banded(ab: Any, b: Any, /, *, lower: int, upper: int) -> Any:
 
 def spline_filter1d(input: Any, /, order: int = 3, axis: int = -1, *, mode: str = "mirror") -> Any:
     """Return ``scipy.ndimage.spline_filter1d``, of each chunk of lines."""
-    kept = splines.symmetry(mode) == "reflect" and input.shape[axis] < kernels.SHORT
+    kept = splines.symmetry(mode) == "reflect" and input.shape[axis] < kernels.SHORT_SIGNAL
     if kept or not input.ndim or 0 in input.shape:
         return NotImplemented
     whole = input.rechunk({axis % input.ndim: -1})

@@ -15,11 +15,13 @@ except ImportError as error:
         name="scipy",
     ) from error
 
+from agnograd.extend import switch
 from agnograd_scipy.splines import symmetry
 
-__all__ = ["SHORT", "all_pole", "convolve", "solve_banded", "spline_filter1d"]
+__all__ = ["SHORT_SIGNAL", "all_pole", "convolve", "solve_banded", "spline_filter1d"]
 
-SHORT = 64  # from here on the terms are less than the rounding, for splines of all orders
+# From how many elements on the terms are less than the rounding, for splines of all orders.
+SHORT_SIGNAL = switch("SHORT_SIGNAL", 64, least=64, most=2**62, module=__name__)
 
 
 def all_pole(x: Any, a: Any, /) -> Any:
@@ -64,7 +66,7 @@ def spline_filter1d(input: Any, /, order: int = 3, axis: int = -1, *, mode: str 
 
     SciPy leaves out terms of the reflected signal that short ones still have.
     """
-    if symmetry(mode) == "reflect" and input.shape[axis] < SHORT:
+    if symmetry(mode) == "reflect" and input.shape[axis] < SHORT_SIGNAL:
         return NotImplemented
     double = np.complex128 if input.dtype.kind == "c" else np.float64
     out = scipy.ndimage.spline_filter1d(input, order, axis, output=double, mode=mode)
