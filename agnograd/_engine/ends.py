@@ -130,8 +130,8 @@ def gradients(
             f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
             "get None"
         )
-    given, pairs = given_by(seeds), zip(reached, wanted, strict=True)
-    return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in pairs)
+    given, ends = given_by(seeds), zip(reached, wanted, strict=True)
+    return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in ends)
 
 
 def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:
@@ -181,7 +181,8 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
-    cotangent = domain.raised(cotangent, True) if domain.level else cotangent
+    if domain.level and cotangent is not None:
+        cotangent = domain.raised(cotangent, True)
     raw = raw_seed(output, cotangent, what)
     return cotangent if isinstance(cotangent, domain.Variable) else domain.Variable._make(raw, None)
 

@@ -18,8 +18,8 @@ __all__ = ["mend"]
 
 # What these find is in the op's function, or in its rules; what others find may be in both.
 OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks", "batched")
-OF_RULES = ("first_derivative", "second_derivative", "forward_mode", "gradient_form", "shapes")
-OF_RULES += ("composed",)
+OF_DERIVATIVES = ("first_derivative", "second_derivative", "forward_mode", "gradient_form")
+OF_RULES = (*OF_DERIVATIVES, "shapes", "composed")
 OF_BATCHING = ("batched", "composed")
 # What the suite itself asks of a backend.
 OF_THE_SUITE = ("array_types", "array", "conformance", "item", "namespace", "own", "to_host")
