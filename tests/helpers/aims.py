@@ -1,8 +1,9 @@
 """Statements of random programs that aim at what compiling rewrites: see ``rewrites``.
 
 Each aim is a block of statements, the last of which begins with ``=`` and gives what a program goes
-on with. An aim whose name ends in ``*2`` is drawn twice as often as others. ``$x`` is a variable of the block's own, ``{name}`` a slot that is filled by a method of
-``Aimed`` or from the choices, and ``{one ; other}`` one of several texts.
+on with. An aim whose name ends in ``*2`` is drawn twice as often as others. ``$x`` is a variable of
+the block's own, ``{name}`` a slot that is filled by a method of ``Aimed`` or from the choices, and
+``{one ; other}`` one of several texts.
 """
 
 import re
@@ -17,21 +18,21 @@ the same twice
 
 guards, one of which is the same
     $a = {s}
-    $b = $a * 1.5 if {$a > -2.0 ; float($a) < 2.0} else -$a
-    $b = $b + 0.5 if {$a > -2.0 ; float($a) < 2.0} else $b
-    = {v} * ($b if {$a > -2.0 ; float($a) < 2.0} else 1.0)
+    $b = $a * 1.5 if {$a > -2.0 ; $a.item() < 2.0} else -$a
+    $b = $b + 0.5 if {$a > -2.0 ; $a.item() < 2.0} else $b
+    = {v} * ($b if {$a > -2.0 ; $a.item() < 2.0} else 1.0)
 guards
     $a = {s}
-    $b = $a * 1.5 if {$a > -2.0 ; float($a) < 2.0 ; int($a * 3.0) < 9 ; bool($a < 2.0)} else -$a
-    $b = $b + 0.5 if {$a > -2.0 ; float($a) < 2.0 ; float(xp.sum(xp.asarray([0.5, 1.5]))) > 1.0} else $b
+    $b = $a * 1.5 if {$a > -2.0 ; $a.item() < 2.0 ; int(($a * 3.0).item()) < 9 ; bool($a < 2.0)} else -$a
+    $b = $b + 0.5 if {$a > -2.0 ; $a.item() < 2.0 ; xp.sum(xp.asarray([0.5, 1.5])) > 1.0} else $b
     = $b * {v}
 
 identities: arguments
     = {+ ; 1 * ; 1.0 * } {v} {/ 1 ; * 1 ; * 1.0 ; ** 1 ; - 0 ; / 1.0 ; - 0.0 ; ** 1.0}
 identities: the same again *2
     $v = {v}
-    $w = {xp.astype($v, $v.dtype) ; xp.asarray($v, copy=True) ; xp.real($v)} * 0.7 - {1 * $v ; $v - 0 ; $v / 1}
-    = $w + {xp.conj($v) ; xp.squeeze($v, axis=()) ; xp.positive($v)} * {xp.broadcast_to($v, $v.shape) ; xp.real($v) ; xp.asarray($v, copy=True)}
+    $w = {xp.astype($v, $v.dtype) ; xp.real($v)} * 0.7 - {1 * $v ; $v - 0 ; $v / 1}
+    = $w + {xp.conj($v) ; xp.squeeze($v, axis=()) ; xp.positive($v)} * {xp.broadcast_to($v, $v.shape) ; xp.real($v)}
 identities: negatives
     $a = {v}
     $b = {alike}
@@ -57,10 +58,10 @@ identities: what was written
     $r[$k] = xp.cos($r[$k]) * 0.5
     $p = $r[$k]
     = $r * xp.sum(xp.cos($p))
-identities: a condition that stays
+identities: a condition that stays *2
     = xp.where(xp.asarray({True ; False}), {v}, {same} * 0.5) + xp.where(xp.asarray({True ; False}), xp.sin({same}), {same})
 
-uniform: filled
+uniform: filled *2
     $v = {n}
     $f = {xp.ones_like($v) ; xp.zeros_like($v) ; xp.full_like($v, 0.75) ; $v ** 0 ; xp.ones($v.shape, dtype=$v.dtype) ; xp.full_like($v, -0.0)}
     $g = {$f ; xp.reshape($f, $f.shape) ; xp.broadcast_to($f, (1, *$f.shape)) ; xp.flip($f) ; xp.astype($f, xp.float64) ; -$f ; 2.0 * $f + 1.0}
@@ -180,7 +181,7 @@ scatters: the same part twice
 scatters: the whole
     $x = {vec}
     = xp.sin($x[{... ; 0: ; :{N}}]) * 0.5 { ; + $x * 0.25 ; + xp.cos($x[0:])}
-scatters: zeros with signs
+scatters: zeros with signs *2
     $x = {vec}
     $z = xp.asarray(np.full({N}, -0.0))
     = {xp.sum($z * $x) + xp.sum(xp.sin($x[0:])) ; xp.sum(xp.sin($x[0:])) + xp.sum($z * $x)}
@@ -204,7 +205,7 @@ large: elements
     for k in range({3 ; 6}):
         $y = xp.maximum($y, $x * 0.3) - 0.1 * xp.square($y + {0.1 * k ; $x})
     $z = xp.where($y > 0.1, $y, -$x)
-    = {xp.mean($z * $y) ; xp.sum($z, axis=-1) * 1e-4 ; xp.mean(xp.cos($y)) + float(xp.sum($y) > 1e9) + xp.max($z)}
+    = {xp.mean($z * $y) ; xp.sum($z, axis=-1) * 1e-4 ; xp.mean(xp.cos($y)) + (1.0 if xp.sum($y) > 1e9 else 0.5) + xp.max($z)}
 large: in blocks
     $x = xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {300000 ; 320000})))
     $y = {$x ; xp.reshape($x, (1000, -1)).mT}
@@ -220,8 +221,8 @@ large: states *2
     for k in range({2 ; 4}):
         $h = {xp.tanh($h @ $w) ; xp.tanh($h @ $w) + 0.1 * $h}
     = {xp.mean($h * $h) ; xp.mean($h)}
-large: an input *2
-    $x = {matrix}
+large: an input *3
+    $x = {{matrix} ; xp.astype({matrix}, xp.float32)}
     $y = xp.sort($x, axis=-1)
     for k in range({2 ; 5}):
         $y = xp.tanh($y * {$x ; 0.5} + 0.1 * k) - xp.square($x) * 0.3
@@ -238,7 +239,7 @@ large: far apart
     $t = {s}
     for j in range(2):
         $t = xp.cos(xp.acos(xp.log(xp.exp(xp.asin(xp.sin($t) * 0.3) * 0.3)) * 0.5)) * 0.1
-        for k in range(160):
+        for k in range(480):
             $t = $t * 0.5 + ($x[k % {N}] if k % 7 else 0.1 * xp.square($t))
     = $t
 moved again and again
@@ -279,9 +280,9 @@ c: layouts *2
     $t = {$x.mT ; xp.permute_dims($x, tuple(range($x.ndim))[::-1]) ; $x[::-1] ; $x[..., ::2] ; xp.flip($x)}
     $y = xp.exp(-xp.square($t)) * $t + {0.5 ; $t[..., :1] ; $t[:1]}
     $z = $y * {xp.cos($y) ; $t ; xp.asarray(np.linspace(0.5, 1.0, $t.shape[-1]))} - 0.3 * xp.square($y)
-    = {$z ; xp.sum($z, axis={-1 ; 0}) ; xp.mean($z)} * 0.5
+    = {$z ; xp.sum($z, axis={-1 ; 0}) ; xp.mean($z) ; $z + xp.sum($z, axis=-1, keepdims=True)} * 0.5
 c: extremes *2
-    $x = xp.reshape({elements}, ({-1, 1 ; 1, -1 ; 2, -1}))
+    $x = xp.reshape({elements}, ({-1, 1 ; 1, -1 ; 2, -1 ; 3, -1}))
     $m = xp.{max ; min}({$x ; $x * $x}, {axis=-1, keepdims=True ; axis=0, keepdims=True ; axis=None ; keepdims=True})
     $p = xp.sum(xp.max(xp.astype($x, {xp.float64 ; xp.float32}), axis={-1 ; 0}))
     $p = $p + xp.sum(xp.{max ; min}(xp.astype($x, {half(xp) ; xp.float64}), axis=-1, keepdims=True))
@@ -398,15 +399,15 @@ jax: gathers *2
     $x = xp.tanh({s} + xp.asarray(np.linspace(0.0, 3.0, {9000 ; 300 ; 9000})))
     $k = xp.asarray(np.arange($x.shape[0])[::-1].copy())
     = xp.mean(xp.cos(xp.take($x, $k, axis=0)) * $x)
-jax: a determinant
-    = xp.linalg.det({regular}) + {xp.sum(xp.linalg.inv({regular})) ; xp.linalg.slogdet({regular})[1]}
+jax: a determinant *2
+    = xp.linalg.slogdet({regular})[1] * 0.1 + {xp.sum(xp.linalg.inv({regular})) ; xp.linalg.det({regular})}
 """
 CHOICES = {"N": [8, 9, 12, 17], "rows": [24, 40, 130, 300], "width": [16, 32, 64]}
 CHOICES |= {"count": [3, 4, 12, 24], "many": [24, 96, 240, 1200, 4800]}
 
 
 def _blocks():
-    found, names = {}, []
+    found, names, lines = {}, [], []
     for line in filter(None, AIMS.splitlines()):
         if line.startswith(" "):
             lines.append(line[4:])
@@ -464,7 +465,9 @@ class Aimed(Slots):
     def elements(self):
         """An array of one axis, with any number of elements."""
         count = self._filled("many")
-        return f"xp.sin({self.s()} + xp.asarray(np.linspace(0.0, 3.0, {count}), dtype={self.dtype}))"
+        return (
+            f"xp.sin({self.s()} + xp.asarray(np.linspace(0.0, 3.0, {count}), dtype={self.dtype}))"
+        )
 
     def matrix(self):
         """Return a square matrix with 64 rows: an input, if there is such a one."""

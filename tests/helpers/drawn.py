@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import agnograd as ag
 import aims
 import grammar
-
 from slots import Slots
 
 XP = ag.namespace("numpy")

@@ -25,7 +25,7 @@ _TARGETS = re.compile(r"^\((.*?)\) = ")  # which only some versions of Python wr
 _last = [""]  # the text of the last return statement of a rule of identities
 
 
-class Unmarked(Exception):
+class UnmarkedError(Exception):
     """A row of the table names a statement that its module does not have."""
 
 
@@ -50,7 +50,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
         rows = _Rows(name)
         rows.mark(tree, "")
         if rows.left:
-            raise Unmarked(f"{name} lacks statements of tests/helpers/rewrites.py: {rows.left}")
+            raise UnmarkedError(
+                f"{name} lacks statements of tests/helpers/rewrites.py: {rows.left}"
+            )
         tree = _Switches(name, _numbers_of(name, tree)).visit(tree)
         return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
 
@@ -127,7 +129,6 @@ class _Rows:
                 self.left.remove(each)
                 return self._noted(name)
         return None
-
 
     def _noted(self, name):
         if name == "-":

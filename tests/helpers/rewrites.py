@@ -1,9 +1,10 @@
 """The table of what compiling rewrites: a name, the function, and how the statement begins.
 
-A row of the table fires where its statement runs; a ``return`` fires if it returns something that
-is neither None nor False, and an ``if`` if its condition holds. Of two rows with the same text the
-second names the second such statement of the function; one that cannot be reached is named ``-``. The rules of ``identities`` are counted by
-themselves, and so is each comparison with a number that has a name of capital letters.
+A row fires where its statement runs; a ``return`` fires if it returns something that is neither
+None nor False, and an ``if`` if its condition holds. Of two rows with the same text the second
+names the second such statement of the function. A statement that no program reaches is named ``-``.
+The rules of ``identities`` are counted by themselves, and so are the two sides of each comparison
+with a number that has a name of capital letters.
 """
 
 TABLE = """
@@ -331,7 +332,7 @@ agnograd_jax.lowering
 
 
 def _modules():
-    found = {}
+    found, rows = {}, []
     for line in filter(None, TABLE.splitlines()):
         if line.startswith("  "):
             rows.append(tuple(line.strip().split(" | ", 2)))
