@@ -45,7 +45,7 @@ BUDGETS = {
     "_ops": 1163,
     "_program": 1119,
     "_plugins": 2071,
-    "_passes": 1645,
+    "_passes": 1651,
     "_graph": 678,
     "_hooks": 1227,
     "_engine": 1322,

@@ -302,6 +302,12 @@ c: many regions
     for k in range({33 ; 40 ; 6}):
         $y = $y + xp.cos($x[k : k + 50]) * 0.1
     = xp.mean($y * $y)
+c: more regions than one loop adds to
+    $x = xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, 400)))
+    $y = 0.1 * $x[:50]
+    for k in range({130 ; 66}):
+        $y = $y + 0.01 * $x[k : k + 50] * $x[k]
+    = xp.mean($y * $y)
 c: regions of short rows
     $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, 40 * 12 * {1 ; 4}))), (-1, 12))
     $k = {slice(1, 9) ; slice(None, None, 2) ; slice(2, None) ; slice(9, 1, -1)}
