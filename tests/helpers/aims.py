@@ -181,7 +181,7 @@ scatters: the same part twice
 scatters: the whole
     $x = {vec}
     = xp.sin($x[{... ; 0: ; :{N}}]) * 0.5 { ; + $x * 0.25 ; + xp.cos($x[0:])}
-scatters: zeros with signs *2
+scatters: zeros with signs *3
     $x = {vec}
     $z = xp.asarray(np.full({N}, -0.0))
     = {xp.sum($z * $x) + xp.sum(xp.sin($x[0:])) ; xp.sum(xp.sin($x[0:])) + xp.sum($z * $x)}
@@ -227,6 +227,12 @@ large: an input *3
     for k in range({2 ; 5}):
         $y = xp.tanh($y * {$x ; 0.5} + 0.1 * k) - xp.square($x) * 0.3
     = {xp.mean($y) ; xp.mean(xp.cumulative_sum($y, axis=0)) ; xp.mean($y @ $x)}
+large: linear *3
+    $c = xp.asarray(np.sin(np.arange(4096.0)).reshape(64, 64), dtype=xp.float32) * 0.1
+    $a = xp.astype({matrix}, xp.float32) @ $c
+    $b = $a @ $c
+    $d = $b @ $c
+    = xp.mean($d @ $c + {$b ; $a})
 large: regions
     $x = xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {60000 ; 30000})))
     $n = $x.shape[0] - 8
@@ -266,13 +272,13 @@ c: complex
     for k in range({3 ; 6}):
         $z = $z * {$z ; xp.conj($z) ; (0.5 + 0.5j)} - (-$z) * 0.3 + xp.where(xp.real($z) > 0.1, $z, 0.5 * $z)
     = xp.real($z) * 0.1 + xp.tanh(xp.imag($z))
-c: sums *2
+c: sums *3
     $x = xp.reshape({elements}, ({{count}, -1 ; -1, {count} ; 1, -1}))
     $y = xp.exp(-xp.square($x)) * $x + 0.5
     $t = {$y / xp.sum($y, axis={-1 ; 0 ; None}, keepdims=True) ; $y - xp.mean($y, axis={-1 ; 0}, keepdims=True) ; $y * xp.sum($x)}
     = {xp.sum($t * $y, axis={-1 ; 0 ; None}) ; xp.mean($t, axis={-1 ; 0}) ; $t}
-c: sums before a few *2
-    $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {1800 ; 36000}))), ({-1, 20, 3 ; 3, -1, 2 ; 1, -1, 3 ; -1, 5, 3 ; 1, -1, 2}))
+c: sums before a few *3
+    $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {1800 ; 36000 ; 36000}))), ({-1, 20, 3 ; 3, -1, 2 ; 1, -1, 3 ; -1, 5, 3 ; 1, -1, 2}))
     $y = xp.square($x) * xp.cos($x) + {0.5 ; $x}
     = xp.{sum ; mean}($y, axis={1 ; -2 ; (0, 1) ; (1, 2)}) * 0.01
 c: layouts *2
@@ -409,7 +415,7 @@ jax: a determinant *2
     = xp.linalg.slogdet({regular})[1] * 0.1 + {xp.sum(xp.linalg.inv({regular})) ; xp.linalg.det({regular})}
 """
 CHOICES = {"N": [8, 9, 12, 17], "rows": [24, 40, 130, 300], "width": [16, 32, 64]}
-CHOICES |= {"count": [3, 4, 12, 24], "many": [24, 96, 240, 1200, 4800]}
+CHOICES |= {"count": [3, 12, 12, 24], "many": [24, 96, 240, 1200, 4800]}
 
 
 def _blocks():

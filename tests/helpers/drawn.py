@@ -109,7 +109,7 @@ class Writer:
             shape = pick(SHAPES if i else SHAPES[:-2])
             drawn = [next(numbers) / 1000 for _ in range(math.prod(shape))]
             self.values[f"x{i}"] = np.reshape(np.asarray(drawn, dtype=np.float64), shape)
-        if large and pick([True, False, False]):  # which aims alone take
+        if large and pick([True, False]):  # which aims alone take
             shape = pick(large)
             self.values["big"] = np.reshape(np.sin(np.arange(math.prod(shape)) * 0.7), shape)
         self.inputs = dict(self.values)
