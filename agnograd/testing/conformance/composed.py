@@ -120,7 +120,7 @@ class _Plain:
 
 
 def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
-    """Yield what compares one transformation inside of another one, for each pair of them."""
+    """Yield what compares one transformation inside another one, for each pair of them."""
     rows = _Plain(call, _rows_of(call), 1)
     columns = _Plain(call, _jacobian_of(call, "forward", 1), 1)
     yield partial(_compare_directions, call, rows, columns)
