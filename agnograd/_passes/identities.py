@@ -243,7 +243,7 @@ def in_rows(fact: Fact) -> bool:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("positive", "astype", "asarray", "real", "squeeze"), _first),
+    **dict.fromkeys(("positive", "astype", "real", "squeeze"), _first),
     **dict.fromkeys(("negative", "matrix_transpose"), _twice),
     "reshape": _reshape,
     "broadcast_to": _broadcast,

@@ -206,7 +206,9 @@ class Numbers:
         """Return a step that makes a uniform array of numbers, and spreads one of them."""
         args = [self._without_axes(step, arg) for arg in step.args]
         place = next(at for at, arg in enumerate(args) if type(arg) is Ref)
-        strides = None if out.strides is None else (0,) * len(out.shape)
+        one = self.domain.library.asarray(1, dtype=self.facts[args[place]].dtype)
+        made = named_function(self.program, "broadcast_to", {})(one, out.shape)
+        strides = self.domain.backend.strides(made)  # some copy what is small
         spread = self._new(out.shape, self.facts[args[place]], out.kind, strides)
         self.kept.append(
             Step("broadcast_to", (args[place], out.shape), {}, (spread,), views=(args[place],))
@@ -217,7 +219,11 @@ class Numbers:
     def _without_axes(self, step: Step, arg: Any) -> Any:
         if type(arg) is not Ref or arg not in self.known:
             return arg
-        return self.smaller(arg, step.op in _WITH_NUMBERS)
+        # A Python number would leave the dtype of the result to the other arguments.
+        others = [x for x in step.args if type(x) is Ref and x is not arg]
+        others = [x for x in others if type(self.known.get(x)) not in (int, float)]
+        alike = any(self.facts[x].dtype == self.facts[arg].dtype for x in others)
+        return self.smaller(arg, alike and step.op in _WITH_NUMBERS)
 
     def _new(self, shape: tuple[int, ...], like: Fact, kind: type, strides: Any = ()) -> Ref:
         ref = Ref(self._next)

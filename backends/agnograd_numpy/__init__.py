@@ -148,6 +148,9 @@ class NumpyBackend(Backend):
 
     def fingerprint(self, x: Any) -> Any:
         """Return the bytes of an array, or of some all over one of more than a mebibyte."""
+        if type(x) is not self._np.ndarray and isinstance(x, self._np.ma.MaskedArray):
+            # Its own bytes have a value in place of masked elements, which np.ma.masked lacks.
+            return self.fingerprint(x.data), self.fingerprint(self._np.ma.getmaskarray(x))
         if x.nbytes <= FINGERPRINT_BYTES:
             return x.tobytes()
         excess, key = x.nbytes // FINGERPRINT_BYTES, []

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import agnograd as ag
+import aims
 import grammar
 from slots import Slots
 
@@ -23,6 +24,7 @@ SETTINGS = functools.partial(settings, phases=(Phase.generate, Phase.shrink), **
 
 # Some ops are drawn more often than others.
 OPS = sorted([*grammar.TEMPLATES, *["__setitem__"] * 15, *["__getitem__"] * 8, *["multiply"] * 4])
+LARGE = [(64, 64)]
 SHAPES = [
     *((), (2,), (3,), (2, 3), (3, 2), (1, 3), (2, 2), (2, 1, 3), (2, 3, 2), (1,), (3, 3), (2, 1)),
     *((1, 2, 2), (1, 1), (0,), (2, 0)),
@@ -78,7 +80,7 @@ class Program(NamedTuple):
 
     def script(self):
         """Return a script that checks the program's derivatives."""
-        names = [f"x{i}" for i in range(len(self.inputs))]
+        names = self.source.partition("def program(xp, ")[2].partition(")")[0].split(", ")
         inputs = "".join(
             f"{name} = np.asarray({value.tolist()}, dtype=np.float64).reshape({value.shape})\n"
             for name, value in zip(names, self.inputs, strict=True)
@@ -93,7 +95,7 @@ class Program(NamedTuple):
 class Writer:
     """Writes a program, statement by statement, and runs it on raw arrays to know the shapes."""
 
-    def __init__(self, pick):
+    def __init__(self, pick, large=()):
         self.pick = pick
         self.lines = []
         self.ops = set()
@@ -107,8 +109,12 @@ class Writer:
             shape = pick(SHAPES if i else SHAPES[:-2])
             drawn = [next(numbers) / 1000 for _ in range(math.prod(shape))]
             self.values[f"x{i}"] = np.reshape(np.asarray(drawn, dtype=np.float64), shape)
+        if large and pick([True, False]):  # which aims alone take
+            shape = pick(large)
+            self.values["big"] = np.reshape(np.sin(np.arange(math.prod(shape)) * 0.7), shape)
         self.inputs = dict(self.values)
         self.unread = set()
+        self.plain = set()  # results whose elements may be added up as they are
 
     def statement(self, op):
         text = self.pick(grammar.TEMPLATES[op])
@@ -120,6 +126,19 @@ class Writer:
             self.unread = set(self.values)
         else:
             self.assign(text, np.asarray(eval(text, {"xp": RAW, "half": half, **self.values})))
+
+    def aim(self, name):
+        """Add the statements of an aim."""
+        number = len(self.lines)
+        lines, text = aims.Aimed(self.pick, self.values).block(name, f"t{number}_")
+        found = {"xp": RAW, "np": np, "half": half, **self.values}
+        exec("\n".join(lines), found)
+        self.lines += lines
+        self.unread -= set(re.findall(r"\w+", " ".join(lines)))
+        self.ops.add(name)
+        self.plain.add(f"v{len(self.lines)}")
+        self.on_numpy_alone |= "half(xp)" in text + " ".join(lines)
+        self.assign(text, np.asarray(eval(text, found)))
 
     def assign(self, text, value):
         peak = float(np.max(np.abs(value), initial=0.0))
@@ -134,7 +153,13 @@ class Writer:
         self.values[name] = value
 
     def program(self):
-        terms = [f"weighed(xp, {name})" for name in self.values if name in self.unread]
+        terms = [
+            f"xp.sum({name})"
+            if name in self.plain and self.pick([True, False])
+            else f"weighed(xp, {name})"
+            for name in self.values
+            if name in self.unread
+        ]
         lines = [*self.lines, "return " + " + ".join(terms)]
         head = f"{PRELUDE}\n\ndef program(xp, {', '.join(self.inputs)}):\n"
         # NumPy's ops make scalars of what has no axes, which have no elements to write to, and its
@@ -162,10 +187,10 @@ def choosing(draw):
 
 
 @st.composite
-def statements(draw, writer, op):
+def statements(draw, writer, op=None, aimed=False):
     """Draw one more statement: a part of the input that can be left out when a failure shrinks."""
     writer.pick = choosing(draw)
-    writer.statement(op or writer.pick(OPS))
+    writer.aim(writer.pick(aims.NAMES)) if aimed else writer.statement(op or writer.pick(OPS))
 
 
 @st.composite
@@ -175,7 +200,31 @@ def programs(draw, first=None):
     writer = Writer(pick)
     draw(statements(writer, first))
     while len(writer.lines) < 8 and pick(range(6)):
-        draw(statements(writer, None))
+        draw(statements(writer))
+    return writer.program()
+
+
+@st.composite
+def aimed_programs(draw):
+    """Draw a program of statements that aim at what compiling rewrites, and of some others."""
+    pick = choosing(draw)
+    writer = Writer(pick, LARGE)
+    for aimed in aims_and_others(pick):
+        draw(statements(writer, aimed=aimed))
+    return writer.program()
+
+
+def aims_and_others(pick):
+    """Return, for each statement of a program, whether it is an aim."""
+    return [True, *[pick([True, True, True, False]) for _ in range(pick([0, 2, 3, 4]))]]
+
+
+def aimed_program(seed):
+    """Return the program of a seed: what ``aimed_programs`` draws, in less time."""
+    rng = random.Random(seed)
+    writer = Writer(lambda options: options[rng.randrange(len(options))], LARGE)
+    for aimed in aims_and_others(writer.pick):
+        writer.aim(writer.pick(aims.NAMES)) if aimed else writer.statement(writer.pick(OPS))
     return writer.program()
 
 

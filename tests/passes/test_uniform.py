@@ -33,6 +33,18 @@ def test_constants_become_numbers(backend, xp):
     assert all(made.facts[ref].shape == () for ref in made.constants)
 
 
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (50, 60)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_number_beside_another_dtype_keeps_the_dtype_of_the_result(shape, dtype):
+    def f(x):
+        factor = XP.astype(XP.sin(XP.mean(x)), getattr(XP, dtype))
+        return XP.sum(x * factor) * 0.1
+
+    x = np.sin(np.arange(1.0, 1.0 + np.prod(shape))).reshape(shape)
+    after(ag.grad(f), x, others=[[x * 0.7]], lowered=True)
+    assert np.array_equal(ag.compile(ag.grad(f), lowering="numpy")(x), ag.grad(f)(x))
+
+
 def test_products_with_ones_go():
     ones = np.ones(3)
     assert ops(after(lambda x: XP.sin(x) * ones, X)) == ["sin"]

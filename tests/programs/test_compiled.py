@@ -11,15 +11,17 @@ import agnograd as ag
 from agnograd._plugins.lowerings import lowering_for, lowerings
 from agnograd.errors import CompileError
 from differences import close
-from drawn import XP, search
+from drawn import XP, aimed_programs, search
 
 FACTORS = (1.0, 0.985, 1.0, 1.01)  # of the inputs of each call, which stay where programs are tame
 LOWERINGS = [name for name in ("plain", "numpy", "c") if name in lowerings("numpy")]
 
 
 @pytest.mark.parametrize("lowering", LOWERINGS)
-def test_compiled_programs_are_as_they_were(lowering, request):
-    count, refused = max(1, request.config.getoption("--programs") // 5), []
+@pytest.mark.parametrize("strategy", [None, aimed_programs()], ids=["any", "aimed"])
+def test_compiled_programs_are_as_they_were(strategy, lowering, request):
+    share = 5 if strategy is None else 20  # those that aim at something take longer
+    count, refused = max(1, request.config.getoption("--programs") // share), []
 
     def holds(program):
         try:
@@ -28,7 +30,7 @@ def test_compiled_programs_are_as_they_were(lowering, request):
             assert program.of_values, "its shapes do not depend on values"
             refused.append(program)
 
-    assert search(count, holds) == count
+    assert search(count, holds, strategy) == count
     assert len(refused) <= 0.4 * count, f"{len(refused)} of {count} programs are refused"
 
 

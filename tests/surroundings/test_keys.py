@@ -148,6 +148,21 @@ def test_static_arguments_by_content():
         content_key([type("Unhashable", (), {"__hash__": None})()])
 
 
+MISSING = np.ma.masked
+
+
+def test_numpys_masked_element_may_be_outside_of_a_compiled_function():
+    xp = ag.namespace("numpy")
+
+    def scaled(x, by=None):
+        return xp.sum(x) if by is MISSING else 2.0 * xp.sum(x)
+
+    assert ag.compile(scaled)(np.ones(3)) == 6.0
+    values = np.asarray([1.0, 2.0])
+    masks = [fingerprint([np.ma.masked_array(values, mask)]) for mask in ([1, 0], [0, 1], [1, 0])]
+    assert masks[0] == masks[2] != masks[1]
+
+
 @pytest.mark.parametrize("size", [3, 10_000])
 def test_a_fingerprint_is_that_of_all_elements(size):
     one = np.zeros(size)
