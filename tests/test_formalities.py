@@ -254,7 +254,7 @@ FIXED = {
     """,
     "how far a check looks": """
         agnograd/_codegen/inline._CLOSING agnograd/_functions/purity._DEPTH
-        agnograd/testing/conformance/declared._READS
+        agnograd/testing/conformance/composed._TOGETHER agnograd/testing/conformance/declared._READS
     """,
     "what numbers a key draws, which stay the same": """
         agnograd_random/_draws.ROUNDS agnograd_random/_draws._BOOST agnograd_random/_draws._STEPS

@@ -98,12 +98,13 @@ def vmap(
     return mapped
 
 
-def at_once(f: Callable[[Any], list[Any]], rows: Any, first: int) -> list[Any]:
+def at_once(f: Callable[[Any], list[Any]], domain: Domain, rows: Any, first: int) -> list[Any]:
     """Return what a function of one array gives for arrays that are one at one element, else zero.
 
-    The first of these is one at the element ``first``, and each other one at the next.
+    The first of these is one at the element ``first``, and each other one at the next. They are
+    raw arrays of ``domain``: another one may serve the same library.
     """
-    border, run = Border(Batches, [rows]), Members(rows.shape[0], len(rows.shape) == 2)
+    border, run = Border(Batches, [domain.wrap(rows)]), Members(rows.shape[0], len(rows.shape) == 2)
     given = border.array(rows, run)
     if run.has_units:
         given._raw.units = Units(first, border.functions(rows).ones_like(rows[:, 0]))

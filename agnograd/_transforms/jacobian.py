@@ -186,7 +186,7 @@ def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     rows = []
     for output in outputs:
         parts = []
-        pull = _at_once(partial(_pulled, trace, output), chunk)
+        pull = _at_once(partial(_pulled, trace, output), output, chunk)
         for first, units in _units(output, chunk):
             parts.append(pull(units, first))
             yield parts[-1]
@@ -208,7 +208,7 @@ def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     for index, x in enumerate(trace.inputs):
         totals: list[Any] = [0] * len(outputs)
         for direction in _directions(x):
-            along = _at_once(partial(_pushed, push, index, x, direction), chunk)
+            along = _at_once(partial(_pushed, push, index, x, direction), x, chunk)
             parts = []
             for first, units in _units(x, chunk):
                 parts.append(along(units, first))
@@ -228,11 +228,13 @@ def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit
     return push(tangents)
 
 
-def _at_once(way: Callable[..., list[Any]], chunk: int) -> Callable[[Any, int], list[Any]]:
+def _at_once(
+    way: Callable[..., list[Any]], like: Variable, chunk: int
+) -> Callable[[Any, int], list[Any]]:
     """Return a pass, or a push, as a function of so many units at once: see ``_units``."""
     if chunk == 1:
         return lambda unit, first: way(unit)
-    return partial(later("agnograd._batch.vmap", "at_once"), way)
+    return partial(later("agnograd._batch.vmap", "at_once"), way, like._domain)
 
 
 def _block(

@@ -15,7 +15,7 @@ from agnograd._compile.compiled import compile as compile_function
 from agnograd._transforms.gradients import jvp, linearize, vjp
 from agnograd._transforms.jacobian import Direction, jacobian
 from agnograd.errors import BatchingError, BatchingWarning, CompileError
-from agnograd.testing._differences import constant, cotangents
+from agnograd.testing._differences import cotangents
 from agnograd.testing._host import all_on_host, assert_close, inner
 from agnograd.testing.conformance._calls import Calls
 from agnograd.testing.conformance._needs import shape_needs_values
@@ -120,7 +120,7 @@ class _Plain:
 
 
 def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
-    """Yield what compares one transformation inside of another one, for each pair of them."""
+    """Yield what compares one transformation inside another one, for each pair of them."""
     rows = _Plain(call, _rows_of(call), 1)
     columns = _Plain(call, _jacobian_of(call, "forward", 1), 1)
     yield partial(_compare_directions, call, rows, columns)
@@ -282,16 +282,18 @@ class Pair:
 
 def _units(result: Variable) -> list[Variable]:
     """Return, for each element of a result, an array that is one there, and else zero."""
-    domain = result._domain
     size = math.prod(result.shape)
-    raw = domain.raw
+    domain, raw = result._domain, result._domain.raw
     eye = raw.eye(size, dtype=result.dtype, device=result.device)
-    return [constant(raw.reshape(eye[k, ...], result.shape)) for k in range(size)]
+    make = domain.Variable._make  # two backends may serve one library
+    return [make(raw.reshape(eye[k, ...], result.shape), None) for k in range(size)]
 
 
 def _factors(call: _Call) -> Variable:
     x = call.weights[0]
-    return constant(x._domain.library.asarray([1.0, 2.0], dtype=x.dtype, device=x.device))
+    domain, options = x._domain, {"dtype": x.dtype, "device": x.device}
+    made: Variable = domain.Variable._make(domain.raw.asarray([1.0, 2.0], **options), None)
+    return made
 
 
 def _stack(arrays: Sequence[Any]) -> Any:
