@@ -66,10 +66,10 @@ class _Call:
         if not self._places:
             raise NotApplicable("no input has a gradient")
         self.first = [self._calls.first[place] for place in self._places]
-        self.second = [self._calls.second[place] for place in self._places]
         names = [self._calls.names[place] for place in self._places]
         sized_by_values = shape_needs_values(trial.sample, names)
-        self.second = self.first if sized_by_values else self.second
+        others = self._calls.first if sized_by_values else self._calls.second
+        self.second = [others[place] for place in self._places]
         self.is_program = self._calls.composed
         self.branches = self.is_program or sized_by_values
         results = self(*self.first)
@@ -162,19 +162,15 @@ def _rows_of(call: _Call) -> Function:
         results, pull = vjp(call, *arrays)
         found = []
         for place, result in enumerate(results):
-            xp = result._domain.namespace
-            rows = []
+            xp, rows = result._domain.namespace, []
             for unit in _units(call.weights[place]):
                 given = [xp.zeros_like(each) for each in call.weights]
                 given[place] = unit
                 rows.append(pull(given))
             for column, x in enumerate(arrays):
-                shape = (*result.shape, *x.shape)
                 parts = [row[column] for row in rows]
-                block = (
-                    xp.stack(parts) if parts else xp.zeros(shape, dtype=x.dtype, device=x.device)
-                )
-                found.append(xp.reshape(block, shape))
+                block = xp.stack(parts) if parts else xp.zeros((0,), dtype=x.dtype, device=x.device)
+                found.append(xp.reshape(block, (*result.shape, *x.shape)))
         return found
 
     return function
@@ -285,15 +281,12 @@ def _units(result: Variable) -> list[Variable]:
     size = math.prod(result.shape)
     domain, raw = result._domain, result._domain.raw
     eye = raw.eye(size, dtype=result.dtype, device=result.device)
-    make = domain.Variable._make  # two backends may serve one library
-    return [make(raw.reshape(eye[k, ...], result.shape), None) for k in range(size)]
+    return [domain.wrap(raw.reshape(eye[k, ...], result.shape)) for k in range(size)]
 
 
-def _factors(call: _Call) -> Variable:
+def _factors(call: _Call) -> Any:
     x = call.weights[0]
-    domain, options = x._domain, {"dtype": x.dtype, "device": x.device}
-    made: Variable = domain.Variable._make(domain.raw.asarray([1.0, 2.0], **options), None)
-    return made
+    return x._domain.wrap(x._domain.raw.asarray([1.0, 2.0], dtype=x.dtype, device=x.device))
 
 
 def _stack(arrays: Sequence[Any]) -> Any:
