@@ -41,7 +41,7 @@ identities: negatives again *2
     $a = {v}
     $b = 0.5 * {alike}
     = ({-(-$a) ; (-$a) * (-$b) ; xp.abs(-$b) ; xp.abs(xp.abs($a))}) + ({(-$a) + $b ; $a + (-$b) ; $a - (-$b)})
-identities: shapes *2
+identities: shapes *3
     $m = {m}
     $t = {$m.mT.mT ; xp.permute_dims(xp.permute_dims($m, {flip}), {flip}) ; xp.permute_dims($m, {same_axes}) ; xp.broadcast_to($m, $m.shape)}
     $u = xp.reshape(xp.reshape(xp.cos($t), (-1,)), ({-1, 1 ; 1, -1 ; -1,}))
@@ -111,7 +111,7 @@ chain: numbers that differ
     for k in range({N}):
         $s = $s + {(1.0 + 0.5 * k) * $x[k] ; $x[k] / (1.0 + k) ; xp.maximum($x[k], 0.1 * k)} {; * $x[0]}
     = $s * 0.2
-chain: terms of several arrays *2
+chain: terms of several arrays *4
     $x = {vec}
     $m = xp.reshape(xp.sin(xp.asarray(np.linspace(0.1, 2.0, 3 * {N}))) * {s}, {({N}, 3)) ; (3, {N})).mT}
     $s = xp.sum($x)
@@ -272,22 +272,22 @@ c: complex
     for k in range({3 ; 6}):
         $z = $z * {$z ; xp.conj($z) ; (0.5 + 0.5j)} - (-$z) * 0.3 + xp.where(xp.real($z) > 0.1, $z, 0.5 * $z)
     = xp.real($z) * 0.1 + xp.tanh(xp.imag($z))
-c: sums *3
+c: sums *4
     $x = xp.reshape({elements}, ({{count}, -1 ; -1, {count} ; 1, -1}))
     $y = xp.exp(-xp.square($x)) * $x + 0.5
     $t = {$y / xp.sum($y, axis={-1 ; 0 ; None}, keepdims=True) ; $y - xp.mean($y, axis={-1 ; 0}, keepdims=True) ; $y * xp.sum($x)}
     = {xp.sum($t * $y, axis={-1 ; 0 ; None}) ; xp.mean($t, axis={-1 ; 0}) ; $t}
-c: sums before a few *3
+c: sums before a few *4
     $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {1800 ; 36000 ; 36000}))), ({-1, 20, 3 ; 3, -1, 2 ; 1, -1, 3 ; -1, 5, 3 ; 1, -1, 2}))
     $y = xp.square($x) * xp.cos($x) + {0.5 ; $x}
     = xp.{sum ; mean}($y, axis={1 ; -2 ; (0, 1) ; (1, 2)}) * 0.01
-c: layouts *2
+c: layouts *3
     $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {{many} ; 9600 ; 36000}))), ({-1, 12 ; -1, 3, 4 ; 2, -1, 6 ; -1, 3}))
     $t = {$x.mT ; xp.permute_dims($x, tuple(range($x.ndim))[::-1]) ; $x[::-1] ; $x[..., ::2] ; xp.flip($x)}
     $y = xp.exp(-xp.square($t)) * $t + {0.5 ; $t[..., :1] ; $t[:1]}
     $z = $y * {xp.cos($y) ; $t ; xp.asarray(np.linspace(0.5, 1.0, $t.shape[-1]))} - 0.3 * xp.square($y)
     = {$z ; xp.sum($z, axis={-1 ; 0}) ; xp.mean($z) ; $z + xp.sum($z, axis=-1, keepdims=True)} * 0.5
-c: extremes *2
+c: extremes *4
     $x = xp.reshape({elements}, ({-1, 1 ; 1, -1 ; 2, -1 ; 3, -1}))
     $m = xp.{max ; min}({$x ; $x * $x}, {axis=-1, keepdims=True ; axis=0, keepdims=True ; axis=None ; keepdims=True})
     $p = xp.sum(xp.max(xp.astype($x, {xp.float64 ; xp.float32}), axis={-1 ; 0}))
