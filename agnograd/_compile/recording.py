@@ -82,9 +82,9 @@ class Recording(Run):
         self._shares = domain.backend.may_share
 
     def stand_in(self, value: Any) -> Any:
-        """Return what stands for an array, or a Variable, from outside; None if it is no input.
+        """Return what stands for an array, or a Variable, from outside; None if it is not an input.
 
-        What is not tracked is a constant for derivatives, also if a tracked Variable shares it.
+        An untracked array is a constant for derivatives, also if a tracked Variable shares it.
         """
         node = getattr(value, "_node", None)
         raw, rank = getattr(value, "_raw", value), None if node is None else node[RANK]
