@@ -38,8 +38,8 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
         made, here = output._domain.backend.name, level.backend.name
         raise OtherLevelError(
             f"{what} of {here} is given for a value of {made}, on which that does not stand: a "
-            "compiled function inside vmap uses a pullback, or a pushforward, that was made outside "
-            "of the function; make it inside, or do not compile this function"
+            "compiled function inside vmap uses a pullback, or a pushforward, that was made "
+            "elsewhere; make it in the function, or do not compile this function"
         )
     if not isinstance(cotangent, level.Variable):
         given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
