@@ -149,8 +149,10 @@ def test_a_softmax_takes_as_many_operations_as_by_jax():
         operations(each.compile())
         for each in (run.direct.lower([w, x, y]), jax.jit(jax.grad(loss(jnp))).lower(w, x, y))
     )
-    for name in ("fusion", "divide", "multiply", "exponential", "log", "dot", "reduce"):
+    for name in ("fusion", "divide", "exponential", "log", "dot", "reduce"):
         assert ours[name] <= jaxs[name], name
+    # The derivative of max at NaN is NaN in both directions, which takes a product.
+    assert ours["multiply"] <= jaxs["multiply"] + 1
 
 
 def test_the_derivative_of_tanh_of_complex_numbers_and_of_higher_orders():

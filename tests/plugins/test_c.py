@@ -775,7 +775,7 @@ sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
 from agnograd_c import _groups, _lowering
 from traced import traced
-_groups.LEAST = 0
+_groups.NANOSECONDS = 0
 xp = ag.namespace("numpy")
 x = np.linspace(0, 1, 31)
 made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))

@@ -33,20 +33,31 @@ def line_of(function, text):
 # near each other is compared.
 
 
+def nearby(classic, x, count=8):
+    """Return exact results for inputs that are rounded to the floats next to these."""
+    drawn = np.random.default_rng(0)
+    for _ in range(count):
+        side = np.where(drawn.random(x.shape) < 0.5, -np.inf, np.inf).astype(x.dtype)
+        yield exactly(classic, np.nextafter(x, side))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classic", CLASSICS, ids=lambda classic: classic.name)
 def test_the_estimate_is_within_a_factor_of_ten(classic, dtype):
-    true, estimates = [], []
+    true, estimates, most = [], [], []
     for numbers in classic.single if dtype is np.float32 else classic.double:
         x = np.asarray(numbers, dtype=dtype)
         value, digits = estimated(lambda x: classic.program(xp, x), x)
         exact = exactly(classic, x)
         true.append(float(abs(mpmath.mpf(float(value)) - exact)))
+        most.append(true[-1])
+        if classic.solves:  # on some processor, as far as the last digits of its inputs decide
+            most += [abs(float(each - exact)) for each in nearby(classic, x)]
         estimates.append(digits.error)
         assert digits.value == pytest.approx(float(value), rel=1e-6)
         assert digits.worst >= digits.error > 0.0
         assert true[-1] <= 10 * digits.worst
-    assert max(true) / 10 <= max(estimates) <= max(true) * 10
+    assert max(true) / 10 <= max(estimates) <= max(most) * 10
 
 
 def random(*shape, around=0.0):
@@ -86,7 +97,7 @@ def test_so_it_is_for_ops_of_arrays(name):
         exact = f(*[xp.asarray(each.astype(np.float64)) for each in single])
         true.append(abs(float(value) - exact.item()))
         estimates.append(digits.error)
-    assert max(true) / 10 <= max(estimates) <= max(true) * 10
+    assert max(true) / 10 <= max(estimates) <= max(most) * 10
 
 
 def test_a_cast_rounds_if_it_is_to_less():
