@@ -131,19 +131,26 @@ def test_an_argument_that_the_function_closes_over_as_well(xp):
                 close(one, other)
 
 
-def test_transformations_of_raw_arrays_return_raw_arrays_whatever_they_close_over(xp):
+def test_transformations_of_raw_arrays_are_connected_to_what_they_close_over(xp):
     w, x = ag.Variable(raw(xp, 3)), raw(xp, 3, start=4.0)
 
     def f(x):
         return xp.sum(xp.tanh(x * w) ** 2)
 
     for transform in (ag.grad, ag.hessian, ag.jacobian):
-        compiled = ag.compile(transform(f))
-        for _ in range(2):
-            found = compiled(x)
-            assert not isinstance(found, ag.Variable)
+        compiled, gradients = ag.compile(transform(f)), []
+        for derivative in (transform(f), compiled, compiled):
+            found = derivative(x)
+            assert found.requires_grad
             close(found, transform(f)(x))
+            w.grad = None
+            xp.sum(found).backward()
+            gradients.append(w.grad)
+        close(gradients[1], gradients[0])
+        close(gradients[2], gradients[0])
         assert compiled(ag.Variable(x)).requires_grad
+        with ag.no_grad():
+            assert not isinstance(compiled(x), ag.Variable)
     assert ag.compile(f)(x).requires_grad
 
 
