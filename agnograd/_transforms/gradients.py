@@ -67,7 +67,8 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
         The gradient has the structure of the argument, and the shapes, dtypes and devices of its
         arrays. If ``argnums`` is a sequence, it is a tuple. If you pass raw arrays, you get raw
         arrays. If you pass Variables, or if a result depends on a tracked array that ``f`` closes
-        over, you get Variables that are connected to what was tracked before. Inside a function that is itself being transformed, results are always Variables.
+        over, you get Variables that are connected to what was tracked before. Inside a function
+        that is itself being transformed, results are always Variables.
 
     Raises
     ------
