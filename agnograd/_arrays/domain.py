@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agnograd._graph.calls import Source
 
 _NAMES = (*DTYPES, "float16", "bfloat16")
+_NO_ARRAYS = frozenset({bool, int, float, complex, str, slice, EllipsisType, type(None)})
 
 
 class Domain:
@@ -233,6 +234,14 @@ class Domain:
         is_all = isinstance(value, tuple | list)
         return self.wrap_outputs(value, node) if is_all else make(value, node)
 
+    def raised_for(self, node: Node, values: Sequence[Any], as_variables: bool) -> list[Any]:
+        """Return what a node of a domain below saved, with its arrays as those of this level."""
+        sources = node[OP].plan.sources
+        return [
+            value if source is None else self.raised(value, as_variables)
+            for value, source in zip(values, sources, strict=True)
+        ]
+
     def raised(self, value: Any, as_variable: bool) -> Any:
         """Return an array from below as one of this level, raw or as a Variable.
 
@@ -240,7 +249,7 @@ class Domain:
         """
         if isinstance(value, tuple | list):
             return _rebuilt(value, [self.raised(each, as_variable) for each in value])
-        if is_python_scalar(value) or isinstance(value, slice | str | None | EllipsisType):
+        if type(value) in _NO_ARRAYS:
             return value
         lifted = self.backend.lift(value)
         if lifted is NotImplemented:

@@ -161,8 +161,11 @@ class _Given:
             raise ArgumentError(f"ag.vmap: arrays have different numbers of members: {found}")
         self.size = next(iter(sizes.values()))
         # Of two libraries, that of what has members computes; the other one's are constants.
-        pairs = sorted(zip(self.axes, self.leaves, strict=True), key=lambda pair: pair[0] is None)
-        self.border = Border(Batches, [leaf for _, leaf in pairs])
+        leaves = self.leaves
+        if None in self.axes:
+            others = (place for place in range(len(leaves)) if place not in sizes)
+            leaves = [leaves[place] for place in (*sizes, *others)]
+        self.border = Border(Batches, leaves)
 
     def run(self, f: Any, kwargs: Any, out_axes: Axes, start: int, stop: int) -> Any:
         """Call the function for some of the members; return its results with their axes."""

@@ -356,7 +356,7 @@ class Pass:
         if self.level is None or self.connects:
             saved = op.domain.connected(node, saved)
         if home is not op.domain and op.compiled.by_rules:  # rules see arrays of one level
-            saved = home.raised(saved, self.create_graph)
+            saved = home.raised_for(node, saved, self.create_graph)
         known = [*node[:FIRST], *saved, *taken[op.first :]]
         if home is not op.domain and not op.compiled.by_rules:
             xp = op.domain.namespace if self.connects else None

@@ -37,16 +37,6 @@ class Recorder:
         """Take note that gradients are about to be added to those that leaves hold."""
 
 
-def _whole(level: Domain) -> Domain | None:
-    """Return the highest level, up to this one, that takes over all ops of levels below."""
-    while level.level:
-        backend: Any = level.backend
-        if backend.whole:
-            return level
-        level = backend.below
-    return None
-
-
 class Mode:
     """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
@@ -118,7 +108,7 @@ class Mode:
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
         # What runs at a level may take over the ops of levels below, also of arrays from outside.
-        self.whole = None if self.level is None else _whole(self.level)
+        self.whole = None if self.level is None else self.level.backend.taking_over
         self.looks = self.observers is not None or self.kept is not None
         self.looks |= self.whole is not None or self.memo is not None
         if self.beneath is not None:

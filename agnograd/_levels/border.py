@@ -100,22 +100,22 @@ class Border:
         if self.domain.backend.verifies:  # type: ignore[attr-defined]
             for payload, home in found:
                 check_left(payload, (home or self.domain).level)
-        for payload, _ in () if inside else found:
-            inside = inside or getattr(payload, "_node", None) is not None
-        return [
-            payload if home is None else self._handed(payload, home, inside)
-            for payload, home in found
-        ]
-
-    def _handed(self, payload: Any, home: Domain, inside: bool) -> Any:
-        if isinstance(payload, Variable):
-            return payload if inside else payload.data
-        below: Domain = home.backend.below  # type: ignore[attr-defined]
-        if inside and not isinstance(payload, below.array_types):
-            payload = below.to_raw(payload)  # from further below
-        if id(payload) in self._given:  # an argument as it was given: nothing else may share memory
-            payload = below.copy(payload)
-        return below.Variable._make(payload, None) if inside else payload
+        if not inside:
+            for payload, _ in found:
+                inside = inside or (isinstance(payload, Variable) and payload._node is not None)
+        results = []
+        for payload, home in found:
+            if isinstance(payload, Variable) and home is not None:
+                payload = payload if inside else payload.data
+            elif home is not None:
+                below: Domain = home.backend.below  # type: ignore[attr-defined]
+                if inside and not isinstance(payload, below.array_types):
+                    payload = below.to_raw(payload)  # from further below
+                if id(payload) in self._given:  # as it was given: nothing else may share memory
+                    payload = below.copy(payload)
+                payload = below.Variable._make(payload, None) if inside else payload
+            results.append(payload)
+        return results
 
 
 def _below(leaves: Sequence[Any]) -> Domain:

@@ -110,6 +110,7 @@ class Interpretation(Backend):
                 owners[backend.array_class] = domain
                 for kind in (backend.array_class, domain.Variable, domain.View):
                     derived[kind] = domain
+                backend.taking_over = domain if cls.whole else below.backend.taking_over
                 cls._domains[cls, below] = domain
         return cls._domains[cls, below]
 
@@ -250,6 +251,8 @@ class Interpretation(Backend):
         """Return an array, or a Variable, from below as an array of this backend."""
         if type(value) is self.array_class:
             return value
+        if type(value) in self.below.ready_types:  # most often
+            return self.array_class(value)
         if isinstance(value, Variable):
             if not stands_on(self.below, value._domain):
                 return NotImplemented

@@ -15,6 +15,7 @@ from agnograd._util.switches import switch
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
     from agnograd._plugins.bridges import Bridge
 
 _HERE = nullcontext()
@@ -72,6 +73,7 @@ class Backend:
     large: int | None = None
     level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
     whole: ClassVar[bool] = False  # whether, while it is entered, it takes over all ops below
+    taking_over: Domain | None = None  # the highest domain, up to its own, that is whole
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False
     # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
