@@ -15,6 +15,15 @@ from agnograd._codegen.inline import lambda_body, written_out
 from agnograd._codegen.texts import found_by
 from agnograd._graph.nodes import OP
 from agnograd.extend import inline
+from usual import usual
+
+
+@pytest.fixture(autouse=True)
+def _usual():
+    with pytest.MonkeyPatch.context() as patch:
+        usual(patch, "agnograd._codegen.inline")
+        yield
+
 
 FACTOR = 3
 

@@ -20,7 +20,7 @@ from agnograd._util.deferred import facts_of, later, now
 from agnograd._util.kept import kept
 from agnograd.extend import inline
 
-pytestmark = pytest.mark.accelerated
+pytestmark = [pytest.mark.accelerated, pytest.mark.usual_switches]
 
 BACKWARD = ("backward", "guarded", "of_ones", "step")
 PACKAGE = Path(module.__file__).parent.parent
