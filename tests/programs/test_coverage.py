@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("agnograd_c", reason="the plugin c is not installed")
 pytest.importorskip("jax", reason="its lowering is counted, too: pip install 'agnograd[jax]'")
 
+pytestmark = pytest.mark.usual_switches  # the sides that programs take
+
 
 def test_programs_fire_most_rewrites():
     found = subprocess.run(
