@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.levels import root_of
+from agnograd._arrays.levels import derived, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
@@ -84,9 +84,15 @@ class Tracing(Interpretation):
         function = attrgetter(op.name)(self.below.raw)
         shaped = SHAPED_BY_VALUES.get(op.name)
 
+        own = self.array_class
+
         def traced(*args: Any, **kwargs: Any) -> Any:
-            if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
-                return at(*args, **kwargs)
+            for each in (*args, *kwargs.values()) if kwargs else args:
+                kind = type(each)
+                if kind is not own and (kind in derived or kind in _PARTED):  # seldom
+                    at = self.elsewhere(op.name, args, *kwargs.values())
+                    if at is not None:
+                        return at(*args, **kwargs)
             if shaped is not None and shaped(*args, **kwargs):
                 raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")
             return self.note(op.name, function, args, kwargs)
