@@ -258,6 +258,7 @@ def test_source_that_has_changed_or_is_missing_is_not_used(tmp_path):
 
 
 @pytest.mark.accelerated
+@pytest.mark.usual_switches
 def test_operators_are_written_as_such():
     xp = ag.namespace("numpy")
     x = ag.Variable([1.0, 2.0])

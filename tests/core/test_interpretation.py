@@ -267,7 +267,7 @@ def test_each_class_has_one_domain_and_a_name_of_its_own():
     other = type("Naming", (Interpretation,), {"title": "names"})
     assert other.domain(numpy) is not Naming.domain(numpy)
     assert other.domain(numpy).backend.name != Naming.domain(numpy).backend.name
-    assert type("Plain", (Interpretation,), {}).domain(numpy).backend.name == "Plain(numpy)"
+    assert type("Titleless", (Interpretation,), {}).domain(numpy).backend.name == "Titleless(numpy)"
 
 
 def test_a_rule_computes_with_arrays_and_none_is_the_program():

@@ -6,6 +6,7 @@ import difflib
 import random
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from agnograd._plugins.backends import backend_named
@@ -38,7 +39,8 @@ class Selection(NamedTuple):
     ops, checks : tuple of str
         Names and patterns; all if there are none.
     quick : bool
-        The first and the last sample of each dtype of an op, only in double precision.
+        The first and the last sample of each dtype of an op, only in double precision; checks of
+        many parts take these in turn.
     double : bool
         Every sample, only in double precision; in single, where it is given so.
     explore : int
@@ -132,6 +134,8 @@ def cells(selection: Selection) -> list[Cell]:
     }
     if selection.quick:
         by_dtype = quick
+        for turn, trial in enumerate(chain.from_iterable(quick.values())):
+            trial.turn = turn
     few = matching(selection.few, list(CHECKS), "the checks that take few samples")
     ordered = sorted(by_dtype.items(), key=lambda item: names.index(item[0][0]))
     return [

@@ -43,6 +43,11 @@ class Trial:
         Which arrays are drawn; 0 for those that are checked by default.
     lowering : str
         How compiled programs run, as ``ag.compile`` has it.
+
+    Attributes
+    ----------
+    turn : int or None
+        The place among the samples of a quick run, where a check of many parts takes these in turn.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class Trial:
         self.backend = backend
         self.seed = seed
         self.lowering = lowering
+        self.turn: int | None = None
         self.derivatives: dict[int, list[Any]] = {}  # those that are known, by their order
         narrow = dtype in DOUBLE
         self.sample = sample.mapped(_to_single) if narrow else sample
