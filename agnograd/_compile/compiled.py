@@ -200,18 +200,28 @@ class CompiledFunction:
         """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
         given = None if self._static else given_in(level, args, kwargs)
         if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
-            return self.function(*args, **kwargs)
+            return self._of_caller(args, kwargs)
         key = (given.own, given.tree)
         if key not in self._of_members:
             with self.lock:
                 if len(self._of_members) >= PROGRAMS:
-                    return self.function(*args, **kwargs)
+                    return self._of_caller(args, kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
                 self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
         try:
             return computed(level, given, self._of_members[key])
         except OtherLevelError:  # it uses a pullback that was made in vmap, outside of it
-            return self.function(*args, **kwargs)
+            return self._of_caller(args, kwargs)
+
+    def _of_caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function as it is, with arrays of the caller's.
+
+        What it closes over may be of the same run of ``vmap`` as these. A function of all members
+        makes a run of its own, so this is left to the ``vmap`` inside.
+        """
+        if isinstance(self.function, OfMembers):
+            raise OtherLevelError(f"{self.name} cannot be compiled for all members of two vmaps")
+        return self.function(*args, **kwargs)
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
         """Call the function as it is; ``why`` says what it was traced too often for."""

@@ -183,3 +183,19 @@ def test_what_members_compute_of_a_closure_alone_is_part_of_the_program(of_closu
     np.testing.assert_allclose(
         np.asarray(ag.grad(loss)(w).data), np.asarray(ag.grad(expected)(w).data)
     )
+
+
+@pytest.mark.parametrize("grad", [ag.grad, lambda f: f], ids=["differentiated", "called"])
+@pytest.mark.parametrize(
+    "made",
+    [lambda x: ag.linearize(XP.sin, x)[1], lambda x: lambda t: ag.vjp(XP.sin, x)[1](t)[0]],
+    ids=["a pushforward", "a pullback"],
+)
+def test_what_was_made_in_the_inner_of_two_vmaps_runs_as_it_is(made, grad):
+    def inner(x, shift):
+        return grad(lambda t: XP.sum(shift * ag.compile(made(x))(t)))(x)
+
+    shifts = np.asarray([0.5, 1.5])
+    found = ag.vmap(lambda shift: ag.vmap(lambda x: inner(x, shift))(ROWS))(shifts)
+    expected = np.stack([np.stack([host(inner(x, shift)) for x in ROWS]) for shift in shifts])
+    same(found, expected)
