@@ -6,6 +6,7 @@ own. It exits with 1 if there are failures.
 """
 
 import argparse
+import signal
 import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
@@ -18,19 +19,34 @@ from twin import InconclusiveError
 AT_ONCE = 100  # nestings of a task
 
 
-def checked(backend, seeds):
+class TooLongError(BaseException):
+    """A nesting takes longer than one may: programs of derivatives grow with each order."""
+
+
+def too_long(*_):
+    raise TooLongError
+
+
+def checked(backend, limit, seeds):
     """Return counts of results and of transformations, and the failures, each with its seed."""
     counts, used, failures = Counter(), Counter(), []
+    signal.signal(signal.SIGVTALRM, too_long)
     for seed in seeds:
         nesting, _ = nestings.drawn(seed, backend)
         try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, limit)
             failure = nestings.check(nesting)
+        except TooLongError:
+            counts["took too long"] += 1
+            continue
         except InconclusiveError:
             counts["inconclusive"] += 1
             continue
         except Exception as error:
             error.add_note(f"seed {seed}, on {backend}")
             raise
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         used.update(nesting.transformations)
         counts["checked"] += 1
         counts[f"of depth {nesting.depth}"] += 1
@@ -54,6 +70,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="the first one")
     parser.add_argument("--backend", default="numpy")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds of one")
     parser.add_argument("--shrink", type=int, default=3, help="how many failures of a kind")
     parser.add_argument("--seconds", type=float, default=20.0, help="to shrink one")
     asked = parser.parse_args()
@@ -61,7 +78,7 @@ def main():
     tasks = [every[i : i + AT_ONCE] for i in range(0, len(every), AT_ONCE)]
     counts, used, kinds = Counter(), Counter(), defaultdict(list)
     with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
-        for some, names, failures in pool.map(partial(checked, asked.backend), tasks):
+        for some, names, failures in pool.map(partial(checked, asked.backend, asked.limit), tasks):
             counts += some
             used += names
             for kind, seed in failures:
