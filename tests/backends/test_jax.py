@@ -152,6 +152,18 @@ def test_jax_differentiates_what_agnograd_did(xp):
     assert float(second) == pytest.approx(3.0)
 
 
+def test_jax_differentiates_cotangents_that_are_zero_beside_a_mask(xp):
+    def f(x):
+        y = xp.sin(x)
+        y[0] = 0.25
+        return xp.mean(y**2)
+
+    x = jax.numpy.asarray([0.4, 0.7, 0.0])
+    second = jax.grad(lambda x: ag.grad(f)(x).sum())(x)
+    expected = 2 / 3 * np.cos(2 * np.asarray(x)) * [0, 1, 1]
+    np.testing.assert_allclose(second, expected, rtol=1e-6)
+
+
 def test_writes_through_views_reach_the_base_in_a_trace(xp):
     def f(x):
         y = x * 1.0

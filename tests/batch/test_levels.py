@@ -356,3 +356,36 @@ def test_an_output_that_no_cotangent_reaches_has_zeros_of_the_level(xp):
     expected = [host(ag.jacobian(f, chunk_size=1)(x[k, ...])[1]) for k in range(2)]
     np.testing.assert_allclose(host(ag.vmap(jacobian)(x)[1]), expected, rtol=1e-12)
     np.testing.assert_allclose(host(ag.compile(jacobian)(x[0, ...])[1]), expected[0], rtol=1e-12)
+
+
+# The cotangent, or the tangent, of the last sine is zero, but its derivative is not.
+ZERO_WITHIN = {
+    "grad in vmap": lambda f, rows: ag.vmap(ag.grad(f))(rows),
+    "jacobian in vmap": lambda f, rows: ag.vmap(ag.jacobian(f))(rows),
+    "jvp in vmap": lambda f, rows: ag.vmap(lambda x, t: ag.jvp(f, x, t)[1])(rows, rows - 0.7),
+    "compiled": lambda f, rows: ag.compile(ag.vmap(ag.grad(f)))(rows),
+    "a pullback": lambda f, rows: ag.vmap(lambda w: ag.vjp(f, rows[0, :])[1](w)[0])(rows[:, 2]),
+}
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("way", ZERO_WITHIN)
+def test_zeros_beside_a_mask_have_derivatives_at_a_level(xp, way, mode):
+    def f(x):
+        y = xp.sin(x)
+        y[0] = 0.25
+        return xp.mean(y**2)
+
+    def looped(f, rows):
+        return {
+            "jvp in vmap": lambda: xp.stack(
+                [ag.jvp(f, row, row - 0.7)[1] for row in xp.unstack(rows)]
+            ),
+            "a pullback": lambda: xp.stack(
+                [ag.grad(f)(rows[0, :]) * w for w in xp.unstack(rows[:, 2])]
+            ),
+        }.get(way, lambda: xp.stack([ag.grad(f)(row) for row in xp.unstack(rows)]))()
+
+    rows = xp.asarray([[0.4, 0.7, 0.0], [0.0, 0.7, 0.5]], dtype=xp.float64).data
+    found = ag.jacobian(lambda rows: ZERO_WITHIN[way](f, rows), mode=mode)(rows)
+    close(found, ag.jacobian(lambda rows: looped(f, rows), mode=mode, chunk_size=1)(rows))
