@@ -247,12 +247,12 @@ class Domain:
 
         So are those in a list; all else stays. An array's graph stays with its payload.
         """
-        if isinstance(value, tuple | list):
-            return _rebuilt(value, [self.raised(each, as_variable) for each in value])
         if type(value) in _NO_ARRAYS:
             return value
         lifted = self.backend.lift(value)
         if lifted is NotImplemented:
+            if isinstance(value, tuple | list):
+                return _rebuilt(value, [self.raised(each, as_variable) for each in value])
             return value
         if isinstance(lifted, Variable):
             return lifted if as_variable else lifted._raw

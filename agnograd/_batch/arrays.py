@@ -156,7 +156,7 @@ class Batches(Interpretation):
                 at = self.elsewhere(op.name, x)
                 return at(x) if at else array(function(self.functions(x))(x))
             payload, run = x.payload, x.run
-            if run is not None and run.ended:
+            if run is not None and run.returned:
                 run.meet()
             if isinstance(payload, Variable):
                 return array(function(self.below.namespace)(payload), run)
@@ -193,7 +193,7 @@ class Batches(Interpretation):
                     return slow(x1, x2)
             elif run is not None and rank != rank2:
                 return slow(x1, x2)
-            if run is not None and run.ended:
+            if run is not None and run.returned:
                 run.meet()
             if isinstance(p1, Variable) or isinstance(p2, Variable):
                 return array(function(self.below.namespace)(p1, p2), run)

@@ -205,7 +205,7 @@ def record(
             result = callee(run, given)
             outputs = [run.place_of(each._raw) for each in result.arrays]
     finally:
-        run.end()
+        run.returned = True
         running.reset(token)
         set_mode(outer)  # an interrupt may have kept the block from restoring it
     program = run.program(outputs).with_(name=name)

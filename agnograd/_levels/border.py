@@ -68,7 +68,7 @@ class Border:
             with entered(inside=True, level=self.domain):
                 return f(*args, **kwargs)
         finally:
-            run.end()
+            run.returned = True
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
     def out(self, leaves: Sequence[Any], run: Run) -> list[Any]:

@@ -34,15 +34,19 @@ class Run:
     ----------
     function : callable or None
         The function that runs.
-    ended : bool
-        Whether it has returned. From then on the arrays of the run cannot be used.
+    returned : bool
+        Whether the function has returned.
     """
 
     function: Callable[..., Any] | None = None
-    ended: bool = False
     returned: bool = False
     resumptions: int = 0  # how many pieces of the function run again now
     error: ClassVar[type[AgnogradError]] = InterpretationError
+
+    @property
+    def ended(self) -> bool:
+        """Whether the function has returned: from then on arrays of the run cannot be used."""
+        return self.returned and not self.resumptions
 
     def meet(self, other: Run | None = None) -> Self:
         """Return this run for arrays of this run and another one.
@@ -53,7 +57,7 @@ class Run:
             If the function has returned, or if the other run is not this one. The error names the
             function.
         """
-        if self.ended:
+        if self.returned and not self.resumptions:  # as ``ended``, without a call
             raise self.error(
                 f"an array of {self._name()} is used after its function returned: it was kept "
                 "somewhere, as in a list or an attribute. Return it from the function"
@@ -66,22 +70,16 @@ class Run:
             )
         return self
 
-    def end(self) -> None:
-        """Let the function have returned."""
-        with _resuming:
-            self.returned, self.ended = True, not self.resumptions
-
     @contextmanager
     def resumed(self) -> Iterator[None]:
         """Go on for a while, in a pass after the function has returned."""
         with _resuming:
-            self.resumptions, self.ended = self.resumptions + 1, False
+            self.resumptions += 1
         try:
             yield
         finally:
             with _resuming:
                 self.resumptions -= 1
-                self.ended = self.returned and not self.resumptions
 
     def _name(self) -> str:
         name = getattr(self.function, "__qualname__", "a function")

@@ -233,7 +233,8 @@ class Duals(NoOp, Recorder):
                 found[place] = self._raw(node)
             else:
                 waiting.append(place)
-        for node in reachable([outputs[place]._node for place in waiting], self.trace.start):
+        unknown = [outputs[place]._node for place in waiting]
+        for node in reachable(unknown, self.trace.start) if waiting else ():
             if self.knows(node):
                 ends.put(node, self._raw(node))
         if self.as_variables:  # the graph of tangents leads to these, which are constants there
