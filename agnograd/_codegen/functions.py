@@ -104,7 +104,7 @@ def _scope(op: Op, domain: Domain, kernel: Any) -> dict[str, Any]:
             "_declared": op,
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
-            "_guarded": guarded,
+            "_guarded": partial(guarded, domain),
             "_inexact": domain.inexact_dtypes,
             "_kernel": kernel,
             "_large": domain.large,

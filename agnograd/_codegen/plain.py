@@ -194,7 +194,7 @@ def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -
     if callable(rule.function):
         if domain.is_complex(g.dtype):
             computed = conjugate(computed, xp)
-        result = guarded(g, computed, xp) if guard else g * computed
+        result = guarded(domain, g, computed, xp) if guard else g * computed
     else:
         result = {1: lambda: g, -1: lambda: -g, 0: lambda: xp.zeros_like(g)}[computed]()
     match = known["match"] if op.broadcasts else None

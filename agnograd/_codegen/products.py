@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, domain_at, next_rank
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
 
 
 def lean(
@@ -77,18 +80,20 @@ def behind_mask(node: Edge) -> Node:
     return [next_rank(), None, call, node]
 
 
-def guarded(g: Any, partial: Any, xp: Any) -> Any:
+def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
     """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
 
     It is the derivative that is replaced, not the product, which stays linear in g: where a
     cotangent happens to be 0, its own derivative is as before. Raw arrays have one, too, if they
-    are of a level, or if a library differentiates what is computed with them. A product that is
-    recorded leaves elements out itself.
+    are of a level, or if their library differentiates; only in a traced program, from which no
+    derivatives are taken, may any be replaced. A recorded product leaves elements out itself.
     """
     if is_python_scalar(partial):
         if partial - partial == 0:  # it is finite
             return g * partial
         partial = xp.full_like(g, partial)
+    if domain.backend.traces and xp is domain.raw:
+        return g * xp.where(g == 0, 0.0, partial)
     idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
     product = g * xp.where(idle, 0.0, partial)
     node = getattr(product, "_node", None)  # at a level above, that of what it stands for

@@ -172,7 +172,9 @@ def _contracted(node: Node, out: Any, given: Tangents) -> Tangent:
     pairs = call.compiled.backward(domain.ones(out), taken, xp)
     for (_, g), tangent in zip(pairs, given, strict=True):
         if g is not None and tangent is not None:
-            part = xp.sum(guarded(tangent.raw, g, xp) if tangent.masked else tangent.raw * g)
+            part = xp.sum(
+                guarded(domain, tangent.raw, g, xp) if tangent.masked else tangent.raw * g
+            )
             total = part if total is None else total + part
     if total is None:
         return Tangent(xp.zeros_like(out))

@@ -13,7 +13,7 @@ from agnograd._functions.function import Function
 from agnograd._functions.moving import asarray
 from agnograd._functions.runs import Prepared, first_array
 from agnograd._graph.nodes import Leaf, next_rank
-from agnograd._graph.paths import depends_on_older
+from agnograd._graph.paths import older
 from agnograd._hooks.entering import no_grad, recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -176,7 +176,7 @@ class Exported(Prepared):
                 each._node = Leaf.of(each, argument=True)
         with recording_since(start):
             outputs = self._results(variables)
-        if depends_on_older([out._node for out in outputs], start):
+        if any(older([out._node for out in outputs], start)):
             raise LostGradientError(
                 f"{self.name} uses a tracked Variable that is none of its arguments, and whose "
                 "gradient would be lost on the way through another library: pass it as an "

@@ -19,7 +19,7 @@ def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False
             yield node
         if is_before:
             continue
-        for edge in edges_of(node):
+        for edge in node[node[OP].first :]:  # as edges_of, without a call
             if edge is not None and edge[RANK] not in seen:
                 seen.add(edge[RANK])
                 stack.append(edge)
@@ -28,20 +28,6 @@ def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False
 def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
     """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
     return reachable(nodes, start, before=True)
-
-
-def depends_on_older(nodes: Iterable[Edge | None], start: int) -> bool:
-    """Return whether there are any ``older`` nodes; none of those before them is searched."""
-    stack = [node for node in nodes if node is not None]
-    seen: set[int] = set()
-    for node in stack:  # which grows
-        if node[RANK] > start or node[OP].began > start:
-            return True
-        for edge in node[node[OP].first :]:  # as edges_of, without a call
-            if edge is not None and edge[RANK] not in seen:
-                seen.add(edge[RANK])
-                stack.append(edge)
-    return False
 
 
 def on_path(roots: Iterable[Edge], targets: Sequence[Edge]) -> set[int] | None:

@@ -12,7 +12,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._functions.runs import Prepared
 from agnograd._graph.nodes import next_rank
-from agnograd._graph.paths import depends_on_older
+from agnograd._graph.paths import older
 from agnograd._hooks.entering import is_inside
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._implicit.linear import Solve, System, apart, each_member, pulled, pushed
@@ -103,7 +103,7 @@ class SolverCall(Prepared):
         leaves = self.residual_of(found, *arrays)
         if any(type(leaf) in derived for leaf in leaves):
             self._refuse("the equation")
-        if depends_on_older([leaf._node for leaf in leaves], start):
+        if any(older([leaf._node for leaf in leaves], start)):
             raise LostGradientError(
                 f"{self.name}: the function uses a tracked Variable that is not one of its "
                 "arguments, and whose gradient would be lost: pass it as an argument, or "

@@ -73,6 +73,7 @@ class Backend:
     large: int | None = None
     level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
     whole: ClassVar[bool] = False  # whether, while it is entered, it takes over all ops below
+    traces: ClassVar[bool] = False  # whether it notes ops, for a program that has no derivative
     taking_over: Domain | None = None  # the highest domain, up to its own, that is whole
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False

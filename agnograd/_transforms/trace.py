@@ -20,7 +20,7 @@ from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.ends import owned, raw_seed, seed_of
 from agnograd._engine.run import Pass, run, run_pass
 from agnograd._graph.nodes import RANK, UNWATCHED, ByNode, Edge, Leaf, leaves_alive, ranks
-from agnograd._graph.paths import depends_on_older
+from agnograd._graph.paths import older
 from agnograd._hooks.entering import (
     INSIDE,
     OUTERMOST,
@@ -283,7 +283,7 @@ class Trace:
         What depends only on this run's own inputs is cut loose: otherwise every result would
         hold the graph that made it, and so would all that is computed from it.
         """
-        return depends_on_older([variable._node for variable in variables], self.start)
+        return any(older([variable._node for variable in variables], self.start))
 
 
 @lru_cache
