@@ -285,7 +285,7 @@ class Pass:
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
-        if type(g) is Parts:  # each is asked for where it came from
+        if type(g) is Parts and node[RANK] not in self.ends:  # each is asked for where it came from
             return g
         if self.to_all and not isinstance(node[OP], Call):
             node[OP].ended(())

@@ -9,7 +9,7 @@ import pytest
 import agnograd as ag
 from agnograd.errors import FreedGraphError, RuleError
 from agnograd.extend import hookimpl
-from arrays import leaf, values
+from arrays import host, leaf, values
 
 
 def raw(xp, numbers):
@@ -341,3 +341,34 @@ def test_mixed_second_derivatives_of_leaves(xp):
     (found,) = ag.autodiff.grad([xp.sum(by_y)], [x])
     a, b = np.asarray([0.5, 0.1]), np.asarray([0.3, -0.7])
     np.testing.assert_allclose(values(found), np.cos(a * b) - a * b * np.sin(a * b), rtol=1e-12)
+
+
+class OfBoth(ag.Function):
+    """Its backward reads what it returned, whose own derivative goes through the call again."""
+
+    def forward(self, xp, x):
+        both = xp.sin(x), x * x
+        self.save(*both, x)
+        return both
+
+    def backward(self, xp, g, h):
+        sine, square, x = self.saved
+        return g * (1 - sine**2) ** 0.5 * xp.sign(xp.cos(x)) + h * 2 * x * square / x**2
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_second_derivative_of_a_function_from_outside(xp, order):
+    def f(u):
+        sine, square = OfBoth()(u)
+        return sine * square * u
+
+    def loss(checkpoint):
+        def of(x):
+            _, pull = ag.vjp(f, x)
+            return xp.sum(xp.sin(checkpoint(lambda w: pull(w)[0])(x)))
+
+        return of if order == 1 else lambda x: xp.sum(ag.grad(of)(x) ** 2)
+
+    x = ag.Variable(xp.asarray([0.5, 0.6], dtype=xp.float64).data)
+    found, expected = (ag.grad(loss(around))(x) for around in (ag.checkpoint, lambda f: f))
+    np.testing.assert_allclose(host(found), host(expected), rtol=1e-12)

@@ -23,6 +23,7 @@ from nesting_writer import Writer
 from own_derivatives import OWN, TWINS
 
 TRANSFORMATIONS = re.compile(r"\b(?:ag\.(\w+)|(wrapped|root|fixed|detach)\b|([A-Z]\w+)\(\))")
+ROUNDED = 1e-14  # by how much rounding, of some dozens of operations, may seem to move an input
 APART = ("strict",)  # raw arrays of these libraries do not leave operators to Variables
 
 
@@ -168,7 +169,8 @@ REFUSED = {
 def check(nesting):
     """Return None if a nesting is right, and a Failure otherwise.
 
-    Raise InconclusiveError where numbers are too large, or a kink is too near.
+    Raise InconclusiveError where numbers are too large, a kink is too near, or rounded inputs would
+    make as large a difference.
     """
     with np.errstate(all="ignore"):
         try:
@@ -184,19 +186,25 @@ def check(nesting):
             with backend_named(nesting.backend).conformance():
                 found = nesting.found()
         except Exception as error:
-            return failure_of(error)
+            return failure_of(error, nesting)
     if found.shape != expected.shape:
         return Failure("shape", f"shape {found.shape}, and {expected.shape} expected")
     scale = 1 + np.max(np.abs(expected), initial=0.0)
     if not np.all(np.abs(found - expected) <= 1e-7 * scale):
+        with np.errstate(all="ignore"):
+            moved = nesting._replace(inputs=[x * (1 + ROUNDED) for x in nesting.inputs]).expected()
+        if np.max(np.abs(found - expected)) <= np.max(np.abs(moved - expected)):
+            raise twin.InconclusiveError
         return Failure("value", f"{found}, and {expected} expected")
     return None
 
 
-def failure_of(error):
+def failure_of(error, nesting):
     """Return what an exception says, and whether agnograd refuses the nesting with it."""
     name, text = type(error).__name__, str(error)
     pattern = REFUSED.get(name)
+    if name == "BatchingError" and "sparse_jacobian" in nesting.transformations:
+        pattern = "no Python branch"  # a pattern of positions that depends on members
     found = pattern and re.search(pattern, text)
     if found:
         return Failure(f"{name}: {found[0]}", f"{name}: {text}", refused=True)
