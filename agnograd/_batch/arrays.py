@@ -101,14 +101,13 @@ class Batches(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         run: Members | None = None
-        for each in arrays:
-            if type(each) is self.array_class and each.run is not None:
-                run = each.run.meet(run)
+        mapped = [self.run_of(each) is not None for each in arrays]
+        for each, own in zip(arrays, mapped, strict=True):
+            run = each.run.meet(run) if own else run
         if run is None:
             return super().each_member(f, arrays)
         payloads = [self.payload(each) for each in arrays]
         xp = self.functions(*payloads)
-        mapped = [getattr(each, "run", None) is not None for each in arrays]
         rows = []
         with self._entered_below:
             for index in range(max(run.size, 1)):
@@ -299,7 +298,7 @@ class Batches(Interpretation):
     def _member(self, xp: Any, value: Any, run: Members | None) -> Any:
         """Return the payload of one of several arrays, mapped if any is."""
         payload = self.payload(value)
-        if run is None or getattr(value, "run", None) is not None or is_python_scalar(value):
+        if run is None or self.run_of(value) is not None or is_python_scalar(value):
             return payload
         return in_full(xp, run.size, payload)
 
@@ -332,7 +331,7 @@ class Batches(Interpretation):
         if not isinstance(part, (self.array_class, *self._kinds)):
             part = self._of_another(part, run)
         payload = self.payload(part)
-        if run is None or getattr(part, "run", None) is not None:
+        if run is None or self.run_of(part) is not None:
             return (payload,)
         if is_mask(payload, xp):
             found = xp.nonzero(payload) if payload.ndim else (payload,)

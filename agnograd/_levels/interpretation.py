@@ -277,6 +277,10 @@ class Interpretation(Backend):
         """Return the payload of an array, and anything else from below as it is."""
         return value.payload if type(value) is self.array_class else value
 
+    def run_of(self, value: Any) -> Any:
+        """Return the run that an array belongs to, None also if it is not of this level."""
+        return value.run if type(value) is self.array_class else None
+
     def wrapped(self, out: Any, run: Run | None) -> Any:
         """Return payloads, also those in lists and tuples, as arrays of a run."""
         kinds = self._kinds

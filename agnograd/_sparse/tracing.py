@@ -169,7 +169,7 @@ class Dependences(Interpretation):
         self, backward: Callable[..., Any] | None, inputs: Sequence[Any], out: Any
     ) -> Any:
         """Return what a user's function gave, with the pattern of its own derivative."""
-        runs = [x.run for x in inputs if getattr(x, "run", None) is not None]
+        runs = [run for x in inputs if (run := self.run_of(x)) is not None]
         if not runs:
             return out
 
@@ -262,7 +262,7 @@ class Dependences(Interpretation):
             inputs = self._inputs(op, given)
             if not inputs or any(getattr(x, "sets", None) is not None for x in _parts(out)):
                 return out
-            runs = (getattr(x, "run", None) for x in _parts([*given.values()]))
+            runs = map(self.run_of, _parts([*given.values()]))
             run = next(each for each in runs if each is not None)
 
             def dependent(x: Any) -> Any:

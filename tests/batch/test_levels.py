@@ -389,3 +389,38 @@ def test_zeros_beside_a_mask_have_derivatives_at_a_level(xp, way, mode):
     rows = xp.asarray([[0.4, 0.7, 0.0], [0.0, 0.7, 0.5]], dtype=xp.float64).data
     found = ag.jacobian(lambda rows: ZERO_WITHIN[way](f, rows), mode=mode)(rows)
     close(found, ag.jacobian(lambda rows: looped(f, rows), mode=mode, chunk_size=1)(rows))
+
+
+class Same(Interpretation):
+    """Computes what is computed without it."""
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda xp, inner, outer: xp.stack([inner, 2.0 * outer]),
+        lambda xp, inner, outer: xp.concat([inner, outer]),
+        lambda xp, inner, outer: inner[xp.astype(outer > 0.5, xp.int64)],
+        lambda xp, inner, outer: xp.take(inner, xp.astype(outer > 0.5, xp.int64), axis=0),
+        lambda xp, inner, outer: xp.where(outer > 0.5, inner, outer),
+        lambda xp, inner, outer: inner + outer,
+        lambda xp, inner, outer: inner @ outer,
+    ],
+    ids=["stack", "concat", "indices", "take", "where", "sum", "product"],
+)
+def test_arrays_of_the_outer_of_two_vmaps_are_for_the_inner_one_the_same(xp, f):
+    rows = xp.asarray([[0.25, 0.75], [1.0, 0.5]], dtype=xp.float64).data
+    others = xp.asarray([[0.5, -1.0], [2.0, 0.125], [3.0, 4.0]], dtype=xp.float64).data
+
+    def inside(interpreted):
+        def inner(outer, x):
+            return f(xp, x, outer)
+
+        def of_inner(outer, x):
+            if not interpreted:
+                return inner(outer, x)
+            return Same.interpret(lambda x: inner(outer, x), x, run=Run())
+
+        return ag.vmap(lambda outer: ag.vmap(lambda x: of_inner(outer, x))(others))(rows)
+
+    close(inside(interpreted=True), inside(interpreted=False))
