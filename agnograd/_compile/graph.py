@@ -169,13 +169,20 @@ class Back(Runs):
         ]
 
     def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Return cotangents in the memory layout that the program was traced with."""
+        """Return cotangents in the memory layout of the results: programs are traced with that."""
+        return list(map(self._laid_out, cotangents, self._facts))
+
+    def _laid_out(self, g: Any, fact: Fact) -> Any:
         domain = self.program.domain
-        strides = domain.backend.strides
-        return [
-            g if fact.strides is None or strides(g) == fact.strides else domain.copy(g)
-            for g, fact in zip(cotangents, self._facts, strict=True)
-        ]
+        raw = g._raw if isinstance(g, Variable) else g
+        if fact.strides is None or domain.backend.strides(raw) == fact.strides:
+            return g
+        xp, sizes = domain.raw, fact.strides
+        order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
+        rows = xp.permute_dims(raw, tuple(order))
+        rows = xp.reshape(xp.reshape(rows, (-1,), copy=True), rows.shape)
+        raw = xp.permute_dims(rows, tuple(map(order.index, range(len(sizes)))))
+        return domain.Variable._make(raw, g._node) if isinstance(g, Variable) else raw
 
 
 class GraphCall(Function):
@@ -211,7 +218,7 @@ class GraphCall(Function):
 
     def _gradients(self, grads: Sequence[Any], masked: bool) -> tuple[Any, ...]:
         back: Back = self.seen[0].back
-        cotangents = back.cotangents(grads)
+        cotangents = back.laid_out(back.cotangents(grads))
         found: Sequence[Any] | None = None
         masked = masked and not back.effects  # which is guarded anyway
         waits = masked and self.unit.domain.backend.capabilities.lazy  # to know whether it is NaN
@@ -232,7 +239,7 @@ class GraphCall(Function):
         back: Back = self.seen[0].back
         given = [self.saved[place] for place in back.inputs]
         try:
-            return back([*given, *self.kept, *back.laid_out(cotangents)])
+            return back([*given, *self.kept, *cotangents])
         except Missed:  # a ``Function`` of the user's looks at gradients in its backward
             return None
 

@@ -628,3 +628,41 @@ def test_compiled_functions_call_each_other(xp):
     for start in (1.0, 2.0):
         x = raw(xp, 3, start=start)
         close(outer(x), 2 * np.sin(host(x)) + 2 * np.sin(2 * host(x)))
+
+
+def layouts():
+    full = np.sin(np.arange(1200.0)).reshape(40, 30)
+    return {
+        "one row": np.broadcast_to(full[0], full.shape),
+        "one column": np.broadcast_to(full[:, :1], full.shape),
+        "one number": np.broadcast_to(full[0, 0], full.shape),
+        "rows": full,
+        "columns": np.asfortranarray(full),
+        "backwards": full[::-1, ::-1],
+        "every second row": np.repeat(full, 2, axis=0)[::2],
+    }
+
+
+@pytest.mark.parametrize("lowering", ["plain", "numpy", "c"])
+@pytest.mark.parametrize("first", layouts())
+def test_cotangents_of_any_layout_come_after_each_other(first, lowering):
+    xp = ag.namespace("numpy")
+
+    def f(x):
+        y = xp.matrix_transpose(x)
+        for _ in range(4):
+            y = xp.sin(y) * 1.1 + y * y * 0.1
+        return y
+
+    def gradients(f, g):
+        _, pull = ag.vjp(f, x)
+        return (
+            pull(g)[0],
+            ag.grad(lambda x: xp.sum(ag.vjp(f, x)[1](g)[0] ** 2))(x),
+            ag.grad(lambda g: xp.sum(ag.vjp(f, x)[1](g)[0] ** 2))(g),
+        )
+
+    compiled, x = ag.compile(f, lowering=lowering), np.cos(np.arange(1200.0)).reshape(30, 40)
+    for g in (layouts()[first], *layouts().values()):
+        for found, expected in zip(gradients(compiled, g), gradients(f, g), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
