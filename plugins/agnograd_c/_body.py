@@ -181,7 +181,7 @@ def plain_text(number: Number) -> str:
         if math.isinf(value):
             return "INFINITY" if value > 0 else "-INFINITY"
         return value.hex() if type == "f64" else f"(float){value.hex()}"
-    return str(int(value))
+    return str(int(bool(value) if type == "b1" else value))
 
 
 def number_text(number: Number) -> str:

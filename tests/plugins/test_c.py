@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -986,3 +987,40 @@ def test_large_steps_that_c_leaves_are_computed_in_blocks(every, monkeypatch):
 
     found = agnograd_c.lowering.lower(traced("numpy", f, x))([x])[0]
     np.testing.assert_array_max_ulp(found, f(x), ULPS)
+
+
+NUMBERS = [True, 0, 3, -1, 2**40, 0.5, -0.0, np.nan, np.inf, 1j, np.float64(0.5), np.bool_(True)]
+OF_TWO = f"{BINARY} floor_divide remainder logaddexp nextafter logical_and logical_or logical_xor"
+OF_TWO += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
+
+
+def values_of(dtype):
+    kind = np.dtype(dtype).kind
+    if kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.asarray([0, 1, limits.max, limits.min, 3], dtype=dtype)
+    values = {"b": [True, False], "f": [0, -0.0, 1.5, -2, np.nan, np.inf], "c": [0, 1 + 2j, -1.5]}
+    return np.asarray(values[kind], dtype=dtype)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.usefixtures("every")
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float32", "float64", "complex64", "complex128"),
+    ],
+)
+def test_numbers_of_every_kind_on_either_side(dtype):
+    x, calls = values_of(dtype), []
+    for name in OF_TWO.split():
+        op = getattr(xp, name)
+        for number in NUMBERS:
+            for f in (lambda x, op=op, n=number: op(x, n), lambda x, op=op, n=number: op(n, x)):
+                with suppress(TypeError, OverflowError, ValueError):  # what the library refuses
+                    f(x)
+                    calls.append(f)
+    program = traced("numpy", lambda x: [f(x) for f in calls], x)
+    found, expected = agnograd_c.lowering.lower(program)([x]), straight(program)([x])
+    assert max(map(distance, found, expected)) <= ULPS
