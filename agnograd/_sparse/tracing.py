@@ -295,14 +295,17 @@ class Dependences(Interpretation):
         mapped = {*varying} or {*op.arrays} & {*kept}
         payloads: list[Any] = []
 
+        def payload(value: Any) -> Any:
+            payloads.append(self.payload(value))
+            return payloads[-1]
+
         def member(value: Any) -> Any:
-            if type(value) is not self.array_class:
-                return value
-            payloads.append(value.payload)
-            return self.functions(value.payload).expand_dims(value.payload, axis=0)
+            found = payload(value)
+            own = type(value) is self.array_class
+            return self.functions(found).expand_dims(found, axis=0) if own else found
 
         for name, value in kept.items():
-            bound.arguments[name] = _replaced(member if name in mapped else self.payload, value)
+            bound.arguments[name] = _replaced(member if name in mapped else payload, value)
         try:
             batch(self.functions(*payloads), 1, mapped, bound)  # type: ignore[arg-type]
         except BatchingError as error:

@@ -203,8 +203,10 @@ def failure_of(error, nesting):
     """Return what an exception says, and whether agnograd refuses the nesting with it."""
     name, text = type(error).__name__, str(error)
     pattern = REFUSED.get(name)
-    if name == "BatchingError" and "sparse_jacobian" in nesting.transformations:
-        pattern = "no Python branch"  # a pattern of positions that depends on members
+    if "sparse_jacobian" in nesting.transformations:  # a pattern that depends on values
+        pattern = "|".join(
+            filter(None, (pattern, "no Python branch|an array becomes one of another"))
+        )
     found = pattern and re.search(pattern, text)
     if found:
         return Failure(f"{name}: {found[0]}", f"{name}: {text}", refused=True)

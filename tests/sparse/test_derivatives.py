@@ -278,3 +278,20 @@ def test_mistakes_are_named():
         ag.sparse_jacobian(lambda x: x * 1j)(X)
     with pytest.raises((GradientError, SparsityError)):
         ag.sparse_jacobian(f, pattern=np.eye(3))(X)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "strict", "torch"])
+def test_a_closure_that_is_tracked_stands_beside_a_mask_of_the_unknowns(backend):
+    if backend == "torch":
+        pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+    xp = ag.namespace(backend)
+    weights = ag.Variable(xp.asarray([1.5, 2.0, 2.5], dtype=xp.float64).data)
+    x = ag.Variable(xp.asarray([0.5, 1.0, -2.0], dtype=xp.float64).data, requires_grad=False)
+
+    def f(x):
+        return xp.where(x > 0.0, xp.sin(weights) * x, 0.5)
+
+    values, rows, columns, _ = ag.sparse_jacobian(f)(x)
+    assert (host(rows).tolist(), host(columns).tolist()) == ([0, 1, 2], [0, 1, 2])
+    xp.sum(values).backward()
+    np.testing.assert_allclose(host(weights.grad), np.cos([1.5, 2.0, 2.5]) * [1, 1, 0])
