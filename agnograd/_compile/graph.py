@@ -178,6 +178,7 @@ class Back(Runs):
         if fact.strides is None or domain.backend.strides(raw) == fact.strides:
             return g
         xp, sizes = domain.raw, fact.strides
+        # A copy by rows of the axes in the order of their strides, seen in their own order.
         order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
         rows = xp.permute_dims(raw, tuple(order))
         rows = xp.reshape(xp.reshape(rows, (-1,), copy=True), rows.shape)

@@ -130,9 +130,10 @@ def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
         ("vmap", _members_of(call, vmap), _members_of(call, _looped), 0),
     )
     turn = call.trial.turn
-    if turn is None:
+    chosen = inside if turn is None else [inside[turn % len(inside)]]
+    if inside[1] in chosen:
         yield partial(_compare_directions, call)
-    for name, function, looped, order in inside if turn is None else [inside[turn % len(inside)]]:
+    for name, function, looped, order in chosen:
         pair = Pair(call, name, function, _Plain(call, looped, order))
         yield from (pair.itself, pair.forward, pair.compiled, pair.mapped)
 
