@@ -107,9 +107,8 @@ def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
 
 def taken_over(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that takes over all ops, None if none does."""
-    mode = current_mode()
-    found = None if mode is None else mode.whole
-    if found is None or found is domain or not stands_on(found, domain):
+    found = whole_over(domain)
+    if found is domain:
         return None
     function: Callable[..., Any] = attrgetter(name)(found.namespace)
     return function
@@ -119,6 +118,16 @@ def entered_over(domain: Domain) -> Domain:
     """Return the domain at the level that is entered if it stands on this one, else this one."""
     mode = current_mode()
     found = None if mode is None else mode.level
+    return domain if found is None or not stands_on(found, domain) else found
+
+
+def whole_over(domain: Domain) -> Domain:
+    """Return the domain at the level that takes over all ops if it stands on this one, else this.
+
+    So what comes from outside of a program that is traced becomes an input of it, or a constant.
+    """
+    mode = current_mode()
+    found = None if mode is None else mode.whole
     return domain if found is None or not stands_on(found, domain) else found
 
 

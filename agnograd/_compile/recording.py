@@ -46,9 +46,6 @@ class Recording(Run):
         that are.
     foreign : sequence of weak references
         To arrays of other libraries outside: the program is made for their elements in any case.
-    by_elements : tuple of array
-        The arrays from outside that the program is made for as they are, element by element: what
-        Python does with them is not part of it.
     effects : bool
         Whether a step has some.
     ages, lines : list
@@ -72,7 +69,7 @@ class Recording(Run):
         self.met: set[int] = set()
         self.unknown = False
         self.foreign: Sequence[ref[Any]] = ()
-        self.by_elements: tuple[Any, ...] = ()
+        self._outside: Sequence[Any] = ()
         self.ages: list[int] = []
         self.lines: list[str | None] = []
         self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
@@ -80,6 +77,23 @@ class Recording(Run):
         self._guards = 0
         self.effects = False
         self._shares = domain.backend.may_share
+
+    def finds(self, arrays: Sequence[Any], outside: range) -> None:
+        """Let arrays stand for those from outside, at these places, until the run ends.
+
+        A reverse pass after the function has returned may run a part of it again.
+        """
+        self._outside = [self.arrays[place] for place in outside]
+        for place, raw in zip(outside, self._outside, strict=True):
+            self.known.setdefault(id(raw), {})[self.ranks.get(place)] = arrays[place]
+
+    @property
+    def by_elements(self) -> tuple[Any, ...]:
+        """The arrays from outside that the program is made for as they are, element by element.
+
+        What Python does with them is not part of it.
+        """
+        return tuple([raw for raw in self._outside if self.unknown or id(raw) not in self.met])
 
     def stand_in(self, value: Any) -> Any:
         """Return what stands for an array, or a Variable, from outside; None if it is not an input.

@@ -111,18 +111,10 @@ class Callee:
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
-        before, outside = run.known, slice(self._inner, len(arrays))
         run.foreign = self._foreign
-        run.known = dict(before)
-        for place in range(len(arrays))[outside]:
-            known = run.known.setdefault(id(run.arrays[place]), {})
-            known[run.ranks.get(place)] = arrays[place]
-        try:
-            args, kwargs = self.signature.arguments(arrays[: self._inner])
-            found, tree = flatten(self.f(*args, **kwargs))
-        finally:
-            run.known = before
-        run.by_elements = tuple([raw for raw in run.arrays[outside] if id(raw) not in run.met])
+        run.finds(arrays, range(self._inner, len(arrays)))
+        args, kwargs = self.signature.arguments(arrays[: self._inner])
+        found, tree = flatten(self.f(*args, **kwargs))
         backend: Any = run.traced
         results: list[Any] = []
         others: list[Any] = []
@@ -147,8 +139,6 @@ class Callee:
                 )
             results += [] if array is None else [array]
             others.append(leaf if array is None else ARRAY)
-        if run.unknown:
-            run.by_elements = tuple(run.arrays[outside])
         return Result(results, others, tree)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.levels import beside, derived, highest, is_tracked, root_of
+from agnograd._arrays.levels import beside, derived, highest, is_tracked, root_of, whole_over
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -93,6 +93,8 @@ def applied(
         )
     domain = highest(domain_of(first), args) if derived else domain_of(first)
     state = current_mode()
+    if state is not None and state.whole is not None:
+        domain = whole_over(domain)
     if state is not None and state.level is not None and domain.level < state.level.level:
         with entered(level=domain if domain.level else None):  # where what it makes belongs
             return applied(function, args, options, beneath)
