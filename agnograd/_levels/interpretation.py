@@ -253,6 +253,8 @@ class Interpretation(Backend):
             return value
         if type(value) in self.below.ready_types:  # most often
             return self.array_class(value)
+        if self.below.level:  # what is from further down is raised to each level on the way
+            value = self.below.raised(value, isinstance(value, Variable))
         if isinstance(value, Variable):
             if not stands_on(self.below, value._domain):
                 return NotImplemented

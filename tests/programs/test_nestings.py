@@ -115,6 +115,25 @@ def program(x):
     g = ag.grad(lambda u: xp.sum(ag.vmap(lambda v: Reversed()(v) * v)(xp.stack([u, u]))))
     return ag.compile(g, lowering="plain")(x)
 """,
+    "what is outside of a program, beside its members": """
+def program(x):
+    c = ag.stop_gradient(xp.cos(x))
+    def f(v):
+        return xp.linalg.outer(c, v) @ v + xp.nn.softmax(c) * v
+    return ag.compile(ag.vmap(f), lowering="plain")(xp.stack([x, 2.0 * x]))
+""",
+    "a checkpoint of what is outside of a program": """
+def program(x):
+    def g(u):
+        return ag.compile(ag.checkpoint(lambda v: xp.sin(v * u) * x), lowering="plain")(x)
+    return ag.jvp(lambda u: ag.vjp(g, u)[1](x)[0], x, x)[1]
+""",
+    "a root of what is outside of a program": """
+def program(x):
+    def g(u):
+        return ag.compile(lambda v: root(u) * v + Steep()(u), lowering="plain")(x)
+    return ag.grad(lambda u: xp.sum(g(u) ** 2))(x)
+""",
 }
 BESIDE = """
 def program(x, y):
