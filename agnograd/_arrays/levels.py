@@ -98,27 +98,22 @@ def stands_on(domain: Domain, other: Domain) -> bool:
 
 def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that is entered, None if none is above."""
-    found = entered_over(domain)
-    if found is domain:
-        return None
-    function: Callable[..., Any] = attrgetter(name)(found.namespace)
-    return function
+    return _function_of(entered_over(domain), domain, name)
 
 
 def taken_over(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that takes over all ops, None if none does."""
-    found = whole_over(domain)
-    if found is domain:
-        return None
-    function: Callable[..., Any] = attrgetter(name)(found.namespace)
-    return function
+    return _function_of(whole_over(domain), domain, name)
+
+
+def _function_of(found: Domain, domain: Domain, name: str) -> Callable[..., Any] | None:
+    return None if found is domain else attrgetter(name)(found.namespace)
 
 
 def entered_over(domain: Domain) -> Domain:
     """Return the domain at the level that is entered if it stands on this one, else this one."""
     mode = current_mode()
-    found = None if mode is None else mode.level
-    return domain if found is None or not stands_on(found, domain) else found
+    return domain if mode is None else _standing_on(domain, mode.level)
 
 
 def whole_over(domain: Domain) -> Domain:
@@ -127,7 +122,10 @@ def whole_over(domain: Domain) -> Domain:
     So what comes from outside of a program that is traced becomes an input of it, or a constant.
     """
     mode = current_mode()
-    found = None if mode is None else mode.whole
+    return domain if mode is None else _standing_on(domain, mode.whole)
+
+
+def _standing_on(domain: Domain, found: Domain | None) -> Domain:
     return domain if found is None or not stands_on(found, domain) else found
 
 

@@ -73,42 +73,37 @@ class Statics:
 class WithStatics:
     """A function of the arguments that are not static."""
 
-    def __init__(self, f: Callable[..., Any], values: Mapping[int | str, Any]) -> None:
+    def __init__(self, f: Callable[..., Any], values: Mapping[Any, Any]) -> None:
         self.f, self.values = f, dict(values)
         self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with all arguments."""
-        given = list(args)
-        for place in sorted(each for each in self.values if isinstance(each, int)):
-            given.insert(place, self.values[place])
         named = {name: value for name, value in self.values.items() if isinstance(name, str)}
-        return self.f(*given, **named, **kwargs)
+        return self.f(*self.filled(args), **named, **kwargs)
+
+    def filled(self, given: Sequence[Any]) -> list[Any]:
+        """Return what is given by position together with the values that are."""
+        every = list(given)
+        for place in sorted(each for each in self.values if isinstance(each, int)):
+            every.insert(place, self.values[place])
+        return every
 
 
-class WithConstants:
+class WithConstants(WithStatics):
     """A function of the leaves of its arguments, without some that are arrays of other libraries.
 
-    Parameters
-    ----------
-    f : callable
-        The function.
-    values : mapping of int to array
-        The others, by their places among all leaves.
-    tree
-        The structure of the arguments, None if they are the leaves.
+    ``values`` are the others, by their places among all leaves. ``tree`` is the structure of the
+    arguments, None if they are the leaves.
     """
 
     def __init__(self, f: Callable[..., Any], values: Mapping[int, Any], tree: Any) -> None:
-        self.f, self.values, self.tree = f, dict(values), tree
-        self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
+        super().__init__(f, values)
+        self.tree = tree
 
     def __call__(self, *leaves: Any) -> Any:
         """Call the function with all arguments."""
-        given = list(leaves)
-        for place, value in self.values.items():
-            given.insert(place, value)
-        args, kwargs = arguments(given, self.tree)
+        args, kwargs = arguments(self.filled(leaves), self.tree)
         return self.f(*args, **kwargs)
 
 

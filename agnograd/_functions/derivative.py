@@ -91,10 +91,8 @@ def applied(
         raise UnsupportedArrayError(
             f"{name} was called without any array: pass at least one by position"
         )
-    domain = highest(domain_of(first), args) if derived else domain_of(first)
+    domain = whole_over(highest(domain_of(first), args) if derived else domain_of(first))
     state = current_mode()
-    if state is not None and state.whole is not None:
-        domain = whole_over(domain)
     if state is not None and state.level is not None and domain.level < state.level.level:
         with entered(level=domain if domain.level else None):  # where what it makes belongs
             return applied(function, args, options, beneath)

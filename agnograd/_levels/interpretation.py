@@ -92,7 +92,7 @@ class Interpretation(Backend):
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
         # Whether ops check what has to hold where levels meet: ``agnograd._levels.invariants``.
         self.verifies = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
-        self._kinds = (Variable, *_array_types(below))
+        self._kinds = (Variable, *below.array_types)
         self._entered_below = entered(level=below if below.level else None)
         self._module = Functions(self, "")
 
@@ -486,11 +486,3 @@ def _has_variable(value: Any, level: int) -> bool:
     if isinstance(value, slice):
         return _has_variable((value.start, value.stop, value.step), level)
     return isinstance(value, Variable) and value._domain.level >= level
-
-
-def _array_types(domain: Domain) -> tuple[type, ...]:
-    """Return the types of raw arrays of a domain, and of those that it stands on."""
-    if not domain.level:
-        return domain.array_types
-    backend: Any = domain.backend
-    return (*domain.array_types, *_array_types(backend.below))

@@ -66,6 +66,7 @@ def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
     assert chart.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["torch", "jax", "autograd", "mygrad"])
 def test_a_peer_agrees_where_it_is_installed(peer, tmp_path):
     if importlib.util.find_spec(peer) is None:
@@ -81,6 +82,7 @@ def test_a_peer_agrees_where_it_is_installed(peer, tmp_path):
         assert len(runs[peer]["rounds"]) == (WORKLOADS[name].needs not in lacks)
 
 
+@pytest.mark.slow
 def test_backends_compares_with_the_libraries_that_are_there(tmp_path):
     data = tmp_path / "found.json"
     done = run("backends", "--quick", "--workloads", "chain,layer-norm", "--json", str(data))
@@ -96,6 +98,7 @@ def test_backends_compares_with_the_libraries_that_are_there(tmp_path):
     run("backends", "--against", "torch", status=2)
 
 
+@pytest.mark.slow
 def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
     data = tmp_path / "found.json"
     python = f"agnograd={sys.executable}"
@@ -191,6 +194,7 @@ def test_sparse_jacobians_are_those_by_hand(name):
         np.testing.assert_allclose(found @ along, product(u, along, 4), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_two_processes_train_the_same_network(monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")  # then what both print is mixed
     found, left_out = distributed(["agnograd"], width=20, layers=2, batch=3, rounds=2, turns=1)
@@ -226,6 +230,7 @@ def test_memory(tmp_path):
         assert each["agnograd_compiled"] > 0
 
 
+@pytest.mark.slow
 def test_memory_of_programs_held_out(tmp_path):
     data = tmp_path / "found.json"
     names = "--workloads", "moving-window,index"

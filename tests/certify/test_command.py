@@ -85,6 +85,7 @@ def test_each_defect_is_found_and_said(certify, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_known_gaps_are_written_kept_and_strict(certify, tmp_path):
     text, gaps = calls_of("sound(x)", "doubled(x)", "by_asarray(x)"), tmp_path / "gaps.txt"
     assert certify(text, "--gaps=gaps.txt").exit_code == 1  # there is none yet

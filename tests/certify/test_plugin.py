@@ -87,6 +87,7 @@ def test_each_call_is_a_test_on_each_backend(run, tmp_path):
     assert "4/8" in (tmp_path / "b.svg").read_text()
 
 
+@pytest.mark.slow
 def test_known_gaps_pass_and_are_strict(run, tmp_path):
     gaps = tmp_path / "gaps.txt"
     options = "--differentiable", "--differentiable-backend=numpy", "--differentiable-gaps=gaps.txt"

@@ -139,6 +139,7 @@ def test_a_misspelt_command_is_an_error_that_says_so():
     assert "No such command 'opps'" in done.stderr
 
 
+@pytest.mark.slow
 def test_conformance_sets_switches_before_anything_is_imported():
     checks = ("conformance", "--ops", "sin", "--quick", "--checks", "forward")
     arguments = [PROGRAM, *checks, "--switches"]

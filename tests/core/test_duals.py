@@ -111,7 +111,8 @@ def test_a_loop_holds_no_more_the_longer_it_is(step):
     jvp = ag.no_grad()(ag.jvp)
 
     def alive(xp, y):
-        counts.append(sum(type(each) is Dual for each in gc.get_objects()))
+        # To look through all objects takes a while.
+        counts.append(len(counts) in (4, 11) and sum(type(x) is Dual for x in gc.get_objects()))
         return step(xp, y)
 
     x = np.linspace(0.5, 1.0, 50)

@@ -49,6 +49,7 @@ def test_a_new_distribution_passes_its_tests(kind, name, tmp_path):
     assert (folder / ".gitignore").exists()
 
 
+@pytest.mark.slow
 def test_new_distributions_are_formatted_linted_and_typed(tmp_path):
     modules = []
     for kind, name in KINDS:

@@ -29,7 +29,10 @@ def by_one():
     return losses, accuracy
 
 
-@pytest.mark.parametrize(("size", "by"), [(2, "local"), (2, "mpi"), (3, "local")])
+@pytest.mark.parametrize(
+    ("size", "by"),
+    [(2, "local"), (2, "mpi"), pytest.param(3, "local", marks=pytest.mark.slow)],
+)
 def test_any_number_of_processes_takes_the_steps_of_one(by_one, size, by):
     losses, accuracy, counts = facts(run_on(size, NAME, *FEW, by=by))
     assert counts == (size, 180)

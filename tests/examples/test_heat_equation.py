@@ -50,7 +50,10 @@ def test_the_field_is_found(by_one):
     assert (start, end < 0.4) == (1.0, True)
 
 
-@pytest.mark.parametrize(("size", "by"), [(2, "local"), (2, "mpi"), (3, "local")])
+@pytest.mark.parametrize(
+    ("size", "by"),
+    [(2, "local"), (2, "mpi"), pytest.param(3, "local", marks=pytest.mark.slow)],
+)
 def test_any_number_of_processes_finds_the_same(by_one, size, by):
     said = run_on(size, NAME, *SMALL, by=by)
     assert f"{size} ranks" in said
@@ -59,6 +62,7 @@ def test_any_number_of_processes_finds_the_same(by_one, size, by):
     assert numbers == pytest.approx(by_one[1], abs=2e-6)  # the sixth decimal may be rounded
 
 
+@pytest.mark.slow
 def test_the_gradient_goes_through_all_steps_and_exchanges(tmp_path):
     """On stripes of different lengths, with and without checkpoints."""
     first, *others = (ranks.run(tmp_path / f"{size}", size, DIFFERENCE) for size in (1, 2, 3))

@@ -44,6 +44,7 @@ def test_the_figure(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.slow
 def test_arguments_are_looked_at_first():
     assert "no backend is named 'nunpy'" in refused("minimize.py", "--backend", "nunpy")
     assert "--classes must be from 2 to 10" in refused("minimize.py", "--classes", "1")

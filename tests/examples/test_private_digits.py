@@ -57,6 +57,7 @@ def test_it_does_the_same_again():
     assert run("private_digits.py", "--epochs", "1") == run("private_digits.py", "--epochs", "1")
 
 
+@pytest.mark.slow
 def test_what_cannot_run_is_answered_in_a_line():
     assert "no backend is named 'nunpy'" in refused("private_digits.py", "--backend", "nunpy")
     assert "--clip and --epochs must be positive" in refused("private_digits.py", "--clip", "0")

@@ -1003,13 +1003,16 @@ def values_of(dtype):
     return np.asarray(values[kind], dtype=dtype)
 
 
+FURTHER = ["int16", "int32", "int64", "uint8", "uint16", "uint32", "float64", "complex64"]
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.usefixtures("every")
 @pytest.mark.parametrize(
     "dtype",
     [
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float32", "float64", "complex64", "complex128"),
+        *("bool", "int8", "uint64", "float32", "complex128"),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER),
     ],
 )
 def test_numbers_of_every_kind_on_either_side(dtype):

@@ -203,6 +203,7 @@ def test_without_a_compiler_nothing_is_computed_again(monkeypatch):
     assert agnograd_c.lowering.describe(program)["source"] == plain["source"]
 
 
+@pytest.mark.slow
 def test_random_programs(again, request):
     count = max(1, request.config.getoption("--programs") // 5)
 

@@ -108,6 +108,7 @@ def key_of(rng, shape, target):
     return tuple(key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_random_keys(added, seed):
     rng = np.random.default_rng(seed)

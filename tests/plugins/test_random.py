@@ -427,6 +427,7 @@ def test_tiny_gamma_numbers_have_gradients():
     ).all()
 
 
+@pytest.mark.slow
 def test_other_parameters_are_checked_by_differences(xp):
     key = xp.random.key(2).data
     loc, scale = made(xp, [0.3, -0.5]), made(xp, [0.7, 1.5])

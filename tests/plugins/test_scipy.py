@@ -429,6 +429,7 @@ def robertson(t, y, k0, k1, k2):
 RATES = (0.04, 3e7, 1e4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")  # of tried steps, as SciPy
 @pytest.mark.parametrize("closure", [False, True])
 @pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])

@@ -85,6 +85,7 @@ def leaves(tree):
     return [host(each) for each in optree.tree_leaves(tree)]
 
 
+@pytest.mark.slow
 def test_third_derivatives():
     """The solution at t = 1 is y0 * exp(p)."""
     xp = ag.namespace("numpy")
@@ -245,6 +246,7 @@ def test_few_places_are_kept():
         assert ends[-1] == 0.0
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_root_of_the_steps():
     import tracemalloc
 

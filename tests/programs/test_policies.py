@@ -2,6 +2,8 @@
 
 from zlib import crc32
 
+import pytest
+
 import agnograd as ag
 from differences import close, flat
 from drawn import XP, search
@@ -14,6 +16,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.slow
 def test_random_programs_have_the_same_gradients_by_every_policy(request):
     count = request.config.getoption("--programs")
     kept = []

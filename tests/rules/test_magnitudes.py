@@ -286,7 +286,7 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 @pytest.mark.parametrize("forward", [False, True], ids=["reverse", "forward"])
 def test_derivatives_keep_their_digits_at_all_magnitudes(xp, program, dtype, forward):

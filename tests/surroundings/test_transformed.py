@@ -1,4 +1,4 @@
-"""What a compiled function hands on from outside to transformations and to derivatives of its own."""
+"""What a compiled function hands on from outside: to transformations, solvers and Functions."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ AROUND = {
     "a gradient": "ag.grad(lambda u: xp.sum(run(u)))(y)",
     "a tangent": "ag.jvp(run, y, y)[1]",
     "a Jacobian": "ag.jacobian(run, mode='reverse')(y)",
-    "a gradient of a gradient": "ag.grad(lambda u: xp.sum(ag.grad(lambda v: xp.sum(run(v)))(u)))(y)",
+    "a Hessian": "ag.hessian(lambda u: xp.sum(run(u)))(y)",
     "a checkpoint": "ag.grad(lambda u: xp.sum(ag.checkpoint(run)(u)))(y)",
     "members": "ag.vmap(run)(xp.stack([y, 2.0 * y]))",
     "gradients of members": "ag.vmap(ag.grad(lambda u: xp.sum(run(u))))(xp.stack([y, 2.0 * y]))",

@@ -63,6 +63,7 @@ def test_a_mode_sets_all_to_their_least_or_most():
         assert values(side) == {key: getattr(each, side) for key, each in found.items()}
 
 
+@pytest.mark.slow
 def test_what_is_drawn_depends_on_the_seed_and_not_on_the_order_of_imports():
     found = {(each.module, each.name): each for each in switches()}
     drawn = values("random:1")
@@ -74,6 +75,7 @@ def test_what_is_drawn_depends_on_the_seed_and_not_on_the_order_of_imports():
     assert len(between) > 20
 
 
+@pytest.mark.slow
 def test_single_switches_are_set_by_name():
     few = ("agnograd._transforms.jacobian", "FEW_PASSES")
     assert values("FEW_PASSES=3")[few] == 3

@@ -222,7 +222,7 @@ NOT_TAKEN = (
 )
 
 
-@pytest.mark.parametrize("passes", [1, 40])
+@pytest.mark.parametrize("passes", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_token_that_is_forgotten_is_an_error(tmp_path, passes):
     told, errors = piped(tmp_path, passes=passes, token="0.0", fails=True)
     assert NOT_TAKEN in errors

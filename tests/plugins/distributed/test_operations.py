@@ -82,7 +82,7 @@ CHECKS = """
 """
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_rules_in_both_orders_and_modes(tmp_path, size):
     check(run(tmp_path, size, CHECKS))
 

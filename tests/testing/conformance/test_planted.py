@@ -157,6 +157,7 @@ def test_an_op_without_samples_is_named(on_numpy, site):
     assert "op 'unsampled' has a rule and no samples" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_rule_that_waits_for_the_device_is_caught_where_it_is_counted(results):
     pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
     found, _ = results("waiting")

@@ -76,6 +76,7 @@ def test_ops_checks_and_dtypes_are_selected(tmp_path):
     assert dtypes == {"float32", "float64", "complex64", "complex128"}
 
 
+@pytest.mark.slow
 def test_some_checks_take_few_samples(tmp_path):
     report, quick = tmp_path / "report.json", tmp_path / "quick.json"
     selected = ("--ops=linalg.inv", "--checks=forward", "--checks=freed", "--json")
@@ -94,6 +95,7 @@ def test_some_checks_take_few_samples(tmp_path):
     assert {each["dtype"] for each in results(report)} == {"float64", "complex128"}
 
 
+@pytest.mark.slow
 def test_double_precision_has_every_sample(tmp_path):
     def counts(*options):
         report = tmp_path / "report.json"
@@ -166,12 +168,14 @@ def test_the_environment_chooses_the_backend(tmp_path):
     assert json.loads(report.read_text())["backend"] == "strict"
 
 
+@pytest.mark.slow
 def test_the_project_around_it_has_no_say(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (tmp_path / "conftest.py").write_text("raise RuntimeError('not to be loaded')\n")
     assert " 0 failed" in conformance("--ops=sin", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_processes_share_the_work_and_the_report_is_the_same(tmp_path):
     pytest.importorskip("xdist", reason="pip install 'agnograd[conformance]'")
     reports = [tmp_path / "one.json", tmp_path / "two.json"]
@@ -257,6 +261,7 @@ def test_what_is_not_there_is_said_once_an_op(young):
     assert "second_derivative fails" not in out
 
 
+@pytest.mark.slow
 def test_a_known_gap_is_none_any_more_when_it_passes(young):
     reason = "# No logarithm yet.\n"
     gap = "NotImplementedError log10(*)::forward[*]\n"
@@ -283,6 +288,7 @@ def test_a_misspelt_gap_is_an_error(line, message, young):
     assert message in out
 
 
+@pytest.mark.slow
 def test_a_gap_needs_a_reason_and_another_suites_lines_are_left_to_it(young):
     assert "a reason above it" in young(gaps="ValueError sin(*)::*\n", code=2)
     lines = "# Theirs.\ntests/test_x.py::test_y\nValueError tests/test_x.py::test_z\n"
@@ -301,6 +307,7 @@ CRASHING = """
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_leaves_what_it_found(young, tmp_path):
     report, page = tmp_path / "report.json", tmp_path / "page.html"
     selected = ("--quick", "--ops=sin", "--ops=sqrt", "--checks=forward")
@@ -318,6 +325,7 @@ def test_a_run_that_dies_leaves_what_it_found(young, tmp_path):
     assert "with --json FILE" in out
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_begin_or_is_stopped_says_so_in_its_report(young, tmp_path):
     report = tmp_path / "report.json"
     young("--quick", "--json", report, body=METHODS["item"], code=2)
@@ -344,6 +352,7 @@ def test_a_list_of_ops_lets_a_backend_grow(young, tmp_path):
     assert ops == {"exp", "expm1", "expand_dims", "linalg.inv"}
 
 
+@pytest.mark.slow
 def test_a_list_of_ops_may_leave_some_out(young, tmp_path):
     report = tmp_path / "report.json"
 
@@ -380,6 +389,7 @@ def dtypes(report):
     return {each["dtype"] for each in results(report)}
 
 
+@pytest.mark.slow
 def test_single_and_double_precision_are_declared_one_by_one(young, tmp_path):
     report = tmp_path / "report.json"
     body = "capabilities = Capabilities({})\n    hidden = ({},)"
@@ -415,6 +425,7 @@ WITHOUT_MASKS = """
 """
 
 
+@pytest.mark.slow
 def test_what_the_standard_leaves_to_a_library_is_left_out(young, tmp_path):
     report = tmp_path / "report.json"
     ops = ("__getitem__", "__setitem__", "nonzero", "unique_values", "repeat", "sin")
@@ -525,6 +536,7 @@ def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
     assert " 0 failed" in out
 
 
+@pytest.mark.slow
 @pytest.mark.accelerated
 def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_know(young):
     right = "g @ x2.mT if x2.ndim == g.ndim == 2 and x2.dtype.kind == 'f' else NotImplemented"
@@ -588,6 +600,7 @@ def test_capabilities_are_those_of_the_libraries(backend):
 # -- what is said ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_exploring_prints_scripts_and_is_not_graded(young):
     out = young("--ops=log10", "--checks=forward", "--explore=2")
     assert "no logarithm yet" in out
@@ -596,6 +609,7 @@ def test_exploring_prints_scripts_and_is_not_graded(young):
     assert " 0 failed" in out
 
 
+@pytest.mark.slow
 def test_a_scoreboard_merges_reports(tmp_path):
     for name in ("one", "two"):
         report = tmp_path / f"{name}.json"
