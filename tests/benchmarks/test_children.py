@@ -107,6 +107,7 @@ def test_a_child_that_dies_is_reported_with_its_last_words():
     assert len(comparison.runs["index"]["agnograd"].rounds) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("peers")
 def test_a_child_that_hangs_is_ended():
     with Child("peers.hanging", patience=2.0) as child:

@@ -136,6 +136,7 @@ def test_random_keys(added, seed):
     agree(f, arrays, 1e-9 if dtype == "float64" else 2e-3)
 
 
+@pytest.mark.slow
 def test_the_random_keys_are_added(added):
     for seed in range(6):
         test_random_keys(added, seed)

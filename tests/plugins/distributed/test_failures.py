@@ -235,7 +235,9 @@ def test_so_it_is_by_mpi(tmp_path):
     assert NOT_TAKEN in errors
 
 
-@pytest.mark.parametrize("change", [{"connected": "np.ones(3)"}, {"used": "w"}])
+@pytest.mark.parametrize(
+    "change", [{"connected": "np.ones(3)"}, pytest.param({"used": "w"}, marks=pytest.mark.slow)]
+)
 def test_a_result_that_gets_no_gradient_is_an_error_where_it_is_waited_for(tmp_path, change):
     _, errors = piped(tmp_path, fails=True, **change)
     assert "rank 1 sent nothing to rank 0 within 2 s. If rank 0 waits in a backward pass" in errors

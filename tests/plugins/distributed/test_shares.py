@@ -84,6 +84,7 @@ def test_messages_and_memory_of_a_pass(tmp_path):
         assert found["added"] < 0.1 * found["nbytes"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep less memory")
 def test_passes_use_their_memory_again(tmp_path):
     """Gradients of 40 MB, and the system clears hardly a page in a pass."""

@@ -161,6 +161,7 @@ def test_pytest_runs_the_suite_and_knows_its_items(tmp_path):
     assert all(case.get("classname").endswith("conformance.sin") for case in cases)
 
 
+@pytest.mark.slow
 def test_the_environment_chooses_the_backend(tmp_path):
     pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
     report = tmp_path / "report.json"
@@ -345,6 +346,7 @@ def test_a_run_that_cannot_begin_or_is_stopped_says_so_in_its_report(young, tmp_
 # -- capabilities, and the list of ops -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_list_of_ops_lets_a_backend_grow(young, tmp_path):
     report = tmp_path / "report.json"
     young("--quick", "--json", report, body='ops = ("exp*", "linalg.inv")')
@@ -527,6 +529,7 @@ def test_what_passes_on_numpy_is_the_backends_to_mend(young):
     assert "indexing.py" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.accelerated
 def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
     body = "def pullbacks(self):\n        return {'exp': {'x': lambda g, out: g * (1.0 + out)}}"
@@ -698,6 +701,7 @@ def test_paths_are_looked_at_before_the_run(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.slow
 def test_a_report_says_what_was_run_and_on_what(tmp_path):
     report, html = tmp_path / "report.json", tmp_path / "report.html"
     out = conformance("--ops=sin", "--json", report, "--html", html)
