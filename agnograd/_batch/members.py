@@ -11,7 +11,7 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._levels.border import Border
-from agnograd._util.trees import flatten, unflatten
+from agnograd._util.trees import flatten, flatten_in_order, unflatten
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def given_in(level: Domain, args: Any, kwargs: Any) -> Given | None:
     backend: Any = level.backend
     if not isinstance(backend, Batches) or backend.below.backend.whole:
         return None
-    found, tree = flatten((args, kwargs))
+    found, tree = flatten_in_order((args, kwargs))
     run: Members | None = None
     leaves, own = [], []
     for leaf in found:

@@ -39,7 +39,7 @@ from agnograd._transforms.passes import OtherLevelError
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
 from agnograd._util.switches import switch
-from agnograd._util.trees import flatten, map_leaves
+from agnograd._util.trees import flatten, flatten_in_order, map_leaves
 from agnograd.errors import CompileWarning
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class CompiledFunction:
     def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], Any]:
         """Return the leaves of arguments, and their structure, None if they are the leaves."""
         if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
-            return flatten((args, kwargs))
+            return flatten_in_order((args, kwargs))
         return args, None
 
     def _by_key(self, args: tuple[Any, ...], kwargs: dict[str, Any], mode: Mode | None) -> Any:
@@ -227,7 +227,7 @@ class CompiledFunction:
         """Call the function as it is; ``why`` says what it was traced too often for."""
         if why is not None:
             self._warn(why)
-        return called_plainly(self.function, leaves, tree)
+        return called_plainly(self.function, leaves, tree, self._surroundings.read()[0])
 
     def _warn(self, why: str) -> None:
         """Warn, once, that the function was compiled too often."""

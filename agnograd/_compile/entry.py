@@ -260,22 +260,39 @@ def constants_in(leaves: Sequence[Any]) -> dict[int, Any]:
     return {}
 
 
-def called_plainly(f: Callable[..., Any], leaves: Sequence[Any], tree: Any) -> Any:
-    """Call a function as it is, of what a program would get, with what a program would return."""
-    raw = not any(isinstance(leaf, Variable) for leaf in leaves)
+def called_plainly(
+    f: Callable[..., Any], leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+) -> Any:
+    """Call a function as it is, of what a program would get, with what a program would return.
+
+    Results that may share memory with arguments, with arrays from outside, or with each other, are
+    copied.
+    """
+    raw = not (is_inside() or any(isinstance(leaf, Variable) for leaf in leaves))
     constants = constants_in(leaves)
-    given = [leaf if i in constants else _lifted(leaf) for i, leaf in enumerate(leaves)]
+    given = list(leaves)
+    for place, x in enumerate(leaves):
+        if place not in constants and _is_array(x):
+            given[place] = _variable(x)
     args, kwargs = arguments(given, tree)
     found = f(*args, **kwargs)
-    return map_leaves(_lowered, found) if raw and not is_inside() else found
+    taken = [raw_of(x) for x in (*given, *outside) if _is_array(x)]
+
+    def own(leaf: Any) -> Any:
+        if not _is_array(leaf):
+            return leaf
+        x = _variable(leaf)
+        backend = x._domain.backend
+        if not backend.capabilities.immutable and any(backend.may_share(x._raw, y) for y in taken):
+            x = x._domain.namespace.asarray(x, copy=True)
+        taken.append(x._raw)
+        return x.data if raw and x._node is None else x
+
+    return map_leaves(own, found)
 
 
-def _lifted(leaf: Any) -> Any:
-    """Return an array as a Variable, and all else as it is."""
-    domain = None if isinstance(leaf, Variable) or is_python_scalar(leaf) else owner_of(leaf)
-    return leaf if domain is None else domain.Variable._make(domain.to_raw(leaf), None)
-
-
-def _lowered(leaf: Any) -> Any:
-    """Return the raw array of a Variable that has no gradient; all else as it is."""
-    return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
+def _variable(array: Any) -> Variable:
+    if isinstance(array, Variable):
+        return array
+    domain = domain_of(array)
+    return domain.Variable._make(domain.to_raw(array), None)

@@ -20,7 +20,7 @@ from agnograd._plugins.lowerings import Lowering, lowerings
 from agnograd._program.program import Ref, Step, TracedProgram
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.keys import name_of_leaf
-from agnograd._util.trees import flatten
+from agnograd._util.trees import flatten_in_order
 from agnograd.errors import CompileError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def explanation(
         raise CompileError(f"explain: {compiled.name} is called as it is for these arguments")
     [(key, entry)] = entries
     tree = key[0][0]
-    leaves = args if tree is None else flatten((args, kwargs))[0]
+    leaves = args if tree is None else flatten_in_order((args, kwargs))[0]
     outside, facts = compiled._surroundings.read()
     arrays = list(map(raw_of, entry.arrays(leaves, outside)))
     names = [

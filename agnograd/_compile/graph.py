@@ -96,8 +96,11 @@ class GraphUnit(Unit):
         by their identity.
         """
         call = GraphCall(self, outside)
-        outputs = call(*arrays)
-        return call.seen[0], outputs
+        outputs = list(call(*arrays))
+        way = call.seen[0]
+        for place in way.back.constants:
+            outputs[place] = outputs[place].detach()
+        return way, outputs
 
     def gradients(
         self,
@@ -147,7 +150,7 @@ class Back(Runs):
     ) -> None:
         super().__init__(program, run, program)
         self.inputs, self.outputs, self._inexact = inputs, joint.outputs, joint.inexact
-        self.masks = joint.masks
+        self.masks, self.constants, self.uses = joint.masks, joint.constants, joint.uses
         self.effects = any(step.effects for step in program.steps)
         self._warned = True  # while the function was traced: the first run is of the same values
         self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
@@ -231,7 +234,7 @@ class GraphCall(Function):
         if found is None:
             found = self.unit.gradients(self.saved, cotangents, self.outside, masked)
         gradients: list[Any] = [None] * len(self.saved)
-        for place, gradient in zip(self.unit.tracked, found, strict=True):
+        for place, gradient in compress(zip(self.unit.tracked, found, strict=True), back.uses):
             gradients[place] = gradient
         return tuple(gradients)
 
@@ -251,18 +254,22 @@ def pulled(
     arrays: Sequence[Variable],
     tracked: Sequence[int],
     masked: bool = False,
-) -> tuple[Result, Callable[[Sequence[Variable]], Sequence[Variable]]]:
-    """Call a traceable function; return its result, and the pullback of cotangents.
+) -> tuple[Result, list[bool], Callable[[Sequence[Variable]], Sequence[Variable]]]:
+    """Call a traceable function.
+
+    Return its result, which arrays results are connected to, and the pullback of cotangents.
 
     If these are ``masked``, a zero in them may mean that nothing is asked. So they are where the
     function has effects, which a second pullback for zeros would repeat.
     """
     found: list[Result] = []
+    leaves: list[Any] = []
 
     def of_tracked(*given: Variable) -> list[Variable]:
         values = list(arrays)
         for place, value in zip(tracked, given, strict=True):
             values[place] = value
+        leaves[:] = [each._node for each in given]
         found[:] = [callee(run, values)]
         if any(each.grad is not None for each in given):
             raise refused(
@@ -273,7 +280,9 @@ def pulled(
         return [*map(_masked, results)] if masked or run.effects else results
 
     _, pull = vjp(of_tracked, *[arrays[place] for place in tracked])
-    return found[0], lambda cotangents: pull(list(cotangents))
+    ends = {node[RANK] for node in reachable([each._node for each in found[0].arrays])}
+    uses = [leaf[RANK] in ends for leaf in leaves]
+    return found[0], uses, lambda cotangents: pull(list(cotangents))
 
 
 def _masked(result: Variable) -> Variable:
@@ -303,7 +312,7 @@ class TracedPullback:
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Return the gradients."""
-        _, pull = pulled(self.callee, run, arrays[: self.count], self.tracked, self.masked)
+        *_, pull = pulled(self.callee, run, arrays[: self.count], self.tracked, self.masked)
         return Result([*pull(arrays[self.count :])], [], None)
 
 
@@ -318,11 +327,14 @@ class Joint:
         self.outputs = 0
         self.inexact: list[bool] = []  # which values have a cotangent
         self.masks = False  # whether elements of arguments are left out
+        self.constants: list[int] = []  # the places of results that depend on no tracked array
+        self.uses: list[bool] = []  # which tracked arrays results depend on
         self.cotangents: list[Ref] = []
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Return values and gradients."""
-        result, pull = pulled(self.callee, run, arrays, self.tracked)
+        result, self.uses, pull = pulled(self.callee, run, arrays, self.tracked)
+        self.constants = [i for i, each in enumerate(result.arrays) if each._node is None]
         self.outputs, self.masks = len(result.arrays), _leave_out(result.arrays)
         domain, backend = arrays[0]._domain, run.traced
         given = []

@@ -17,7 +17,7 @@ from agnograd._surroundings.elements import Sample, WatchedArrays
 from agnograd._surroundings.inventory import Facts, Reader
 from agnograd._surroundings.keys import Key, attributes_of, has_layout, is_immutable, key_of
 from agnograd._util.deferred import function_from
-from agnograd._util.trees import flatten
+from agnograd._util.trees import flatten_in_order
 
 # What the abstract value of an array of JAX says.
 _IN_AVAL = ("shape", "dtype", "weak_type")
@@ -62,7 +62,7 @@ class Looking:
         self._facts, self._has_tree = facts, tree is not None
         self._held: dict[str, Any] = {
             "facts": facts,
-            "flatten": flatten,
+            "flatten": flatten_in_order,
             "key_of": key_of,
             "tree": tree,
             "watched": watched,

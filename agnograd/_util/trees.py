@@ -5,7 +5,10 @@ Most often a tree is one array, or a number, which needs no optree.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -49,6 +52,24 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
         return [tree], ONE
     found, structure = _optree().tree_flatten(tree)
     return found, ONE if structure.is_leaf() else structure
+
+
+def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
+    """Return the leaves of a pytree and its structure, to which the order of keys belongs.
+
+    Elsewhere two dicts have the same structure if they have the same keys.
+    """
+    found, structure = _optree().tree_flatten(tree, namespace=_in_order())
+    return found, ONE if structure.is_leaf() else structure
+
+
+@cache
+def _in_order() -> str:
+    """Return a namespace of optree's in which dicts have the order of their keys."""
+    namespace, entered = "agnograd, in order", ExitStack()
+    entered.enter_context(_optree().dict_insertion_ordered(True, namespace=namespace))
+    atexit.register(entered.close)  # until the process ends
+    return namespace
 
 
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:

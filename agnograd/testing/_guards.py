@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,10 +11,9 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._graph.calls import Call
 from agnograd.hookspecs import hookimpl
+from agnograd.testing._recorder import give_hooks
 
 __all__ = ["TurnTaking", "Turns", "Unchanged"]
-
-Around = Generator[None, Any, Any]
 
 
 class Unchanged:
@@ -32,11 +31,13 @@ class Unchanged:
     @contextmanager
     def _around(self, hook: str, op: Call | None = None, **values: Any) -> Iterator[None]:
         library, types = self._domain.library, self._domain.array_types
-        kept = [
-            (name, array, library.asarray(array, copy=True))
+        given = [
+            (name, each.data if isinstance(each, Variable) else each)
             for name, value in values.items()
-            for array in (value if isinstance(value, Sequence) else [value])
-            if isinstance(array, types)
+            for each in (value if isinstance(value, Sequence) else [value])
+        ]
+        kept = [
+            (name, x, library.asarray(x, copy=True)) for name, x in given if isinstance(x, types)
         ]
         yield
         for name, array, copy in kept:
@@ -45,62 +46,15 @@ class Unchanged:
                 place = f" of op {op.name!r}" if op is not None else ""
                 raise AssertionError(f"hook {hook!r} changed an array in `{name}`{place}")
 
-    @hookimpl(wrapper=True, tryfirst=True)
-    def forward_preprocess(self, op: Call, inputs: Any) -> Around:
-        """Compare before and after."""
-        with self._around("forward_preprocess", op, inputs=inputs):
-            return (yield)
 
-    @hookimpl(wrapper=True, tryfirst=True)
-    def forward_postprocess(self, op: Call, inputs: Any, outputs: Any) -> Around:
-        """Compare before and after."""
-        with self._around("forward_postprocess", op, inputs=inputs, outputs=outputs):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def backward_preprocess(self, op: Call, inputs: Any, grad_outputs: Any) -> Around:
-        """Compare before and after."""
-        with self._around("backward_preprocess", op, inputs=inputs, grad_outputs=grad_outputs):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def backward_postprocess(
-        self, op: Call, inputs: Any, grad_outputs: Any, grad_inputs: Any
-    ) -> Around:
-        """Compare before and after."""
-        arrays = {"inputs": inputs, "grad_outputs": grad_outputs, "grad_inputs": grad_inputs}
-        with self._around("backward_postprocess", op, **arrays):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def backward_start(self, outputs: Any) -> Around:
-        """Compare before and after."""
-        with self._around("backward_start", outputs=outputs):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def backward_finish(self, outputs: Any) -> Around:
-        """Compare before and after."""
-        with self._around("backward_finish", outputs=outputs):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def gradient_ready(self, variable: Variable, grad: Any) -> Around:
-        """Compare before and after."""
-        with self._around("gradient_ready", variable=variable.data, grad=grad):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def replace_gradients(self, grads: Sequence[Any]) -> Around:
-        """Compare before and after."""
-        with self._around("replace_gradients", grads=grads):
-            return (yield)
-
-    @hookimpl(wrapper=True, tryfirst=True)
-    def save_value(self, op: Call, value: Any) -> Around:
-        """Compare before and after."""
-        with self._around("save_value", op, value=value):
-            return (yield)
+give_hooks(
+    Unchanged,
+    "with self._around({hook}{given}): return (yield)",
+    "op inputs outputs grad_outputs grad_inputs variable grad grads value",
+    without="restore_value",
+    wrapper=True,
+    tryfirst=True,
+)
 
 
 class Turns:

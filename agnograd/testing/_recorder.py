@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from agnograd._graph.calls import Call
-from agnograd.hookspecs import hookimpl
+from agnograd._util.deferred import function_from
+from agnograd.hookspecs import HookSpecs, hookimpl
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "give_hooks"]
 
 
 class Recorder:
@@ -28,53 +30,28 @@ class Recorder:
         self,
         hook: str,
         op: Call | None = None,
-        value: str | None = None,
+        name: str | None = None,
         error: BaseException | None = None,
     ) -> None:
         failure = None if error is None else type(error)
-        self.events.append(self.event(hook, None if op is None else op.name, value, failure))
+        self.events.append(self.event(hook, None if op is None else op.name, name, failure))
 
-    @hookimpl(tryfirst=True)
-    def forward_preprocess(self, op: Call) -> None:
-        """Note it."""
-        self._note("forward_preprocess", op)
 
-    @hookimpl(tryfirst=True)
-    def forward_postprocess(self, op: Call, error: BaseException | None) -> None:
-        """Note it."""
-        self._note("forward_postprocess", op, error=error)
+def give_hooks(kind: type, body: str, wanted: str, without: str, **options: Any) -> None:
+    """Give a class of plugins each hook but one.
 
-    @hookimpl(tryfirst=True)
-    def backward_preprocess(self, op: Call) -> None:
-        """Note it."""
-        self._note("backward_preprocess", op)
+    Each takes those of the ``wanted`` arguments that it is specified with. In the text of its body
+    ``{hook}`` stands for its name, and ``{given}`` for these arguments by name, after a comma.
+    """
+    for hook in (name for name in vars(HookSpecs) if name[0] != "_" and name != without):
+        known = inspect.signature(getattr(HookSpecs, hook)).parameters
+        names = [name for name in wanted.split() if name in known]
+        given = "".join(f", {name}={name}" for name in names)
+        text = f"def {hook}({', '.join(['self', *names])}):\n {body}\n"
+        function = function_from(text.format(hook=repr(hook), given=given), {})
+        setattr(kind, hook, hookimpl(**options)(function))
 
-    @hookimpl(tryfirst=True)
-    def backward_postprocess(self, op: Call, error: BaseException | None) -> None:
-        """Note it."""
-        self._note("backward_postprocess", op, error=error)
 
-    @hookimpl(tryfirst=True)
-    def backward_start(self) -> None:
-        """Note it."""
-        self._note("backward_start")
-
-    @hookimpl(tryfirst=True)
-    def backward_finish(self, error: BaseException | None) -> None:
-        """Note it."""
-        self._note("backward_finish", error=error)
-
-    @hookimpl(tryfirst=True)
-    def gradient_ready(self) -> None:
-        """Note it."""
-        self._note("gradient_ready")
-
-    @hookimpl(tryfirst=True)
-    def save_value(self, op: Call, name: str) -> None:
-        """Note it, and leave the value to others."""
-        self._note("save_value", op, name)
-
-    @hookimpl(tryfirst=True)
-    def restore_value(self) -> None:
-        """Note it, and leave the value to others."""
-        self._note("restore_value")
+give_hooks(
+    Recorder, "self._note({hook}{given})", "op name error", "replace_gradients", tryfirst=True
+)

@@ -94,7 +94,9 @@ class DirectWriter(Writer):
             return
         function, args, options = found
         given = [*map(self.text, args), *(f"{n}={self.text(v)}" for n, v in options.items())]
-        memory = self._memory(number, step)
+        first = args[0] if args else None
+        # Not all functions have `out=` for a number before a tensor.
+        memory = self._memory(number, step) if isinstance(first, Ref | torch.Tensor) else None
         if memory is not None:
             given.append(f"out={self.name(memory)}")
         name = self.held(function, step.op)

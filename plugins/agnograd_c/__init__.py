@@ -57,11 +57,11 @@ def _substituted(program: TracedProgram) -> TracedProgram:
     """
     found = by_substitution(program)
     if found is not program:
-        from agnograd_c._compiler import NoCompiler, compiler  # which take long to import
-
         try:
+            from agnograd_c._compiler import NoCompiler, compiler  # which take long to import
+
             compiler()
-        except NoCompiler:
+        except (NoCompiler, OSError):
             return program
     return found
 

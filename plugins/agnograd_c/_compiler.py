@@ -1,8 +1,7 @@
-"""The C compiler, and a folder that keeps what it made."""
+"""The C compiler."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import hashlib
 import os
@@ -10,19 +9,22 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from agnograd_c._cache import is_whole, places, put
 
 __all__ = [
     "FLAGS",
     "NoCompiler",
-    "built",
     "compiler",
-    "folder",
+    "environment",
+    "loaded",
     "machine",
     "name_of",
     "vector_functions",
@@ -65,60 +67,26 @@ def compiler() -> tuple[str, ...]:
     own = os.environ.get("AGNOGRAD_CC", os.environ.get("CC"))
     tried = [own] if own is not None else [sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
     for command in tried:
-        parts = shlex.split(command or "")
-        if parts and shutil.which(parts[0]):
-            return tuple(parts)
+        with suppress(ValueError):  # of a quotation mark that is open
+            parts = shlex.split(command or "")
+            if parts and shutil.which(parts[0]):
+                return tuple(parts)
     raise NoCompiler("no C compiler was found")
 
 
 @cache
 def machine() -> str:
     """Return what compiled code depends on besides its text: the compiler and the processor."""
-    version = subprocess.run(
-        [*compiler(), "-v", "-march=native", "-E", "-x", "c", os.devnull],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    with environment():
+        version = subprocess.run(
+            [*compiler(), "-v", "-march=native", "-E", "-x", "c", os.devnull],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     lines = [line for line in version.stderr.splitlines() if "cc1" in line or "version" in line]
     return "\n".join((*compiler(), platform.machine(), *lines))
-
-
-def folder() -> Path | None:
-    """Return the folder for what is compiled, None if nothing is to be kept.
-
-    It is that of ``AGNOGRAD_CACHE``, or ``agnograd`` in the user's folder for caches.
-    """
-    if sys.dont_write_bytecode:
-        return None
-    given = os.environ.get("AGNOGRAD_CACHE")
-    base = Path(given) if given else _caches() / "agnograd"
-    try:
-        (base / "c").mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return base / "c" if os.access(base / "c", os.W_OK | os.X_OK) else None
-
-
-def _caches() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-@cache
-def _temporary() -> Path:
-    """Return a folder that is there as long as the process."""
-    path = Path(tempfile.mkdtemp(prefix="agnograd-"))
-    atexit.register(_removed, path, os.getpid())
-    return path
-
-
-def _removed(path: Path, owner: int) -> None:
-    """Remove a folder at the end of the process that made it, and not of a fork of it."""
-    if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def name_of(source: str, options: Sequence[str]) -> str:
@@ -127,21 +95,37 @@ def name_of(source: str, options: Sequence[str]) -> str:
     return f"agnograd_{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def built(source: str, options: Sequence[str] = (), name: str = "", again: bool = False) -> Path:
-    """Return the shared library of a text: that of the folder, or a new one.
+def loaded(
+    load: Callable[[Path], Any], source: str, options: Sequence[str] = (), name: str = ""
+) -> Any:
+    """Return what a function makes of the shared library of a text, which is built if need be.
+
+    It is that of the user's folder, or, where that does not do, as on a disk without execution, of
+    a private one.
 
     Raises
     ------
     NoCompiler
-        If it cannot be compiled.
+        If the text cannot be compiled, or the library not be loaded.
     """
     name = name or name_of(source, options)
-    place = folder() or _temporary()
-    made = place / f"{name}.so"
-    if made.exists() and not again:
-        return made
+    failure: Exception | None = None
+    with environment():
+        for place in places():
+            path = place / f"{name}.so"
+            for build in (False, True) if is_whole(path) else (True,):
+                try:
+                    if build:
+                        _build(source, options, path)
+                    return load(path)
+                except (OSError, ImportError) as error:
+                    failure = error
+    raise NoCompiler(str(failure))
+
+
+def _build(source: str, options: Sequence[str], path: Path) -> None:
     # Several processes may come here at once: each writes a file of its own, and puts it in place.
-    number, other = tempfile.mkstemp(suffix=".so", prefix=f"{name}-", dir=place)
+    number, other = tempfile.mkstemp(suffix=".so", prefix=f"{path.stem}-", dir=path.parent)
     os.close(number)
     try:
         done = subprocess.run(
@@ -153,12 +137,18 @@ def built(source: str, options: Sequence[str] = (), name: str = "", again: bool 
         )
         if done.returncode:
             raise NoCompiler(done.stderr.decode(errors="replace"))
-        os.replace(other, made)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoCompiler(str(error)) from error
+        put(Path(other), path)
     finally:
         Path(other).unlink(missing_ok=True)
-    return made
+
+
+@contextmanager
+def environment() -> Iterator[None]:
+    """Say of a failure of the environment, such as no file descriptors, that C is not to be had."""
+    try:
+        yield
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NoCompiler(str(error)) from error
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from agnograd_c._compiler import built, vector_functions
+from agnograd_c._compiler import environment, loaded, vector_functions
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
 from agnograd_c._function import Function
 from agnograd_c._products import HEADER, OPTIONS
@@ -22,7 +22,8 @@ _close = getattr(_ctypes, "dlclose", None)  # not on Windows
 
 @cache
 def _header(name: str) -> str:
-    return (_FOLDER / name).read_text()
+    with environment():
+        return (_FOLDER / name).read_text()
 
 
 class Library(ctypes.CDLL):
@@ -71,8 +72,4 @@ def library_of(functions: Sequence[Function]) -> tuple[Library, list[str]]:
         "-lm",
     ]
     source = "\n".join([*texts, ""])
-    path = built(source, options)
-    try:
-        return Library(path), names
-    except OSError:  # a broken file
-        return Library(built(source, options, again=True)), names
+    return loaded(Library, source, options), names

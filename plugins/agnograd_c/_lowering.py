@@ -64,7 +64,7 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
             driver = pool.submit(calls.driver)
             found = functions_of(program, groups)
             made = _callables(program, [function for _, function in found], pool, driver)
-    except NoCompiler:
+    except (NoCompiler, OSError):  # the latter of imports, too, where no more files can be opened
         return program
     steps = [
         Step(

@@ -7,14 +7,14 @@ import importlib.machinery
 import importlib.util
 import sysconfig
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agnograd.extend import Fact, switch
-from agnograd_c._compiler import NoCompiler, built, name_of
+from agnograd_c._compiler import NoCompiler, environment, loaded, name_of
 
 __all__ = ["callable_of", "driver", "slope", "ties"]
 
@@ -29,17 +29,15 @@ def driver() -> Any:
 
     It needs the header files of Python, which not every machine with a compiler has.
     """
-    source = _DRIVER.read_text()
+    with environment():
+        source = _DRIVER.read_text()
     options = [f"-I{path}" for path in (sysconfig.get_paths()["include"], np.get_include())]
     key = f"{source}{np.__version__}{sysconfig.get_config_var('SOABI')}"
     try:
         name = name_of(key, options)
         options.append(f"-DINITIALISE=PyInit_{name}")
-        try:
-            return _module(name, built(source, options, name))
-        except ImportError:  # a broken file
-            return _module(name, built(source, options, name, again=True))
-    except (NoCompiler, ImportError):
+        return loaded(partial(_module, name), source, options, name)
+    except NoCompiler:
         return None
 
 
