@@ -54,11 +54,11 @@ def log_over_psi(a: Any, x: Any, xp: Any) -> Any:
 
 
 def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
-    """Return the derivative of ``gammainc(a, x)`` by ``x`` (DLMF 8.8.13)."""
+    """Return the derivative of ``gammainc(a, x)`` by ``x`` (DLMF 8.8.13); of shape 0 it is 1."""
     a, x = floats(xp, a, x)
-    big, end = a > _BIG, xp.isinf(x)
+    big, end = a > _BIG, xp.logical_or(xp.isinf(x), xp.logical_and(a == 0.0, x > 0.0))
     x = xp.where(end, 1.0, x)
-    small = xp.where(big, 1.0, a)
+    small = xp.where(xp.logical_or(big, a == 0.0), 1.0, a)
     near = xp.exp(xp.special.xlogy(small - 1.0, x) - x - xp.special.gammaln(small))
     large = xp.where(big, a, _BIG)
     log = (
@@ -82,7 +82,9 @@ def _gamma_density_x(a: Any, x: Any, out: Any, xp: Any) -> Any:
 
 def _gamma_density_a(a: Any, x: Any, out: Any, xp: Any) -> Any:
     a, x = floats(xp, a, x)
-    return times(out, log_over_psi(a, x, xp), xp)
+    none = xp.logical_and(a == 0.0, x > 0.0)  # there 1 / gamma(a) is 0, and its derivative 1
+    at_none = xp.exp(-x) / xp.where(none, x, 1.0)
+    return xp.where(none, at_none, times(out, log_over_psi(xp.where(none, 1.0, a), x, xp), xp))
 
 
 needed("gamma_density(a, x, /)", _gamma_density, a=_gamma_density_a, x=_gamma_density_x)
@@ -129,10 +131,14 @@ def _log_beta(a: Any, b: Any, xp: Any) -> Any:
 def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """Return the derivative of ``betainc(a, b, x)`` by ``x`` (DLMF 8.17.20)."""
     a, b, x = floats(xp, a, b, x)
-    out = beta_density(a, b, x, 1.0 - x, xp)
+    # Of a shape that is 0 the function is 1, or 0, inside.
+    steps = xp.logical_and(xp.logical_and(x > 0.0, x < 1.0), (a == 0.0) != (b == 0.0))
+    small_a, small_b = xp.where(steps, 1.0, a), xp.where(steps, 1.0, b)
+    out = beta_density(small_a, small_b, x, 1.0 - x, xp)
     inside = xp.logical_and(x >= 0.0, x <= 1.0)
-    valid = xp.logical_and(xp.logical_and(a > 0.0, b > 0.0), inside)
-    return xp.where(valid, out, math.nan)
+    valid = xp.logical_and(xp.logical_and(small_a > 0.0, small_b > 0.0), inside)
+    steps = xp.logical_and(steps, xp.minimum(a, b) == 0.0)
+    return xp.where(steps, 0.0, xp.where(valid, out, math.nan))
 
 
 def _beta_density_x(a: Any, b: Any, x: Any, out: Any, xp: Any) -> Any:
@@ -156,12 +162,18 @@ def _beta_density_x(a: Any, b: Any, x: Any, out: Any, xp: Any) -> Any:
 
 def _beta_density_a(a: Any, b: Any, x: Any, out: Any, xp: Any) -> Any:
     a, b, x = floats(xp, a, b, x)
-    return times(out, xp.log(x) + psi_rise(a, b, xp), xp)
+    none = xp.logical_and(a == 0.0, b > 0.0)  # there 1 / beta(a, b) is 0, and its derivative 1
+    at_none = xp.exp(xp.special.xlog1py(b - 1.0, -x)) / xp.where(none, x, 1.0)
+    inside = xp.log(x) + psi_rise(xp.where(none, 1.0, a), b, xp)
+    return xp.where(none, at_none, times(out, inside, xp))
 
 
 def _beta_density_b(a: Any, b: Any, x: Any, out: Any, xp: Any) -> Any:
     a, b, x = floats(xp, a, b, x)
-    return times(out, xp.log1p(-x) + psi_rise(b, a, xp), xp)
+    none = xp.logical_and(b == 0.0, a > 0.0)
+    at_none = xp.exp(xp.special.xlogy(a - 1.0, x)) / xp.where(none, 1.0 - x, 1.0)
+    inside = xp.log1p(-x) + psi_rise(xp.where(none, 1.0, b), a, xp)
+    return xp.where(none, at_none, times(out, inside, xp))
 
 
 needed(
