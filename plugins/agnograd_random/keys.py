@@ -102,8 +102,9 @@ def fold_in(xp: Any, backend: Backend, key: Any, data: Any) -> Any:
                 f"random.fold_in: data is an integer from 0 to 2**32 - 1, not {data!r}"
             )
         data = xp.full(stack, signed(int(data)), dtype=xp.int32, device=device_of(first))
-    elif not xp.isdtype(data.dtype, "integral"):
-        raise ValueError(f"random.fold_in: data is an array of integers, not of {data.dtype}")
+    elif not (hasattr(data, "dtype") and xp.isdtype(data.dtype, "integral")):
+        kind = f"of {data.dtype}" if hasattr(data, "dtype") else repr(data)
+        raise ValueError(f"random.fold_in: data is an array of integers, not {kind}")
     words = xp.broadcast_arrays(first, second, xp.astype(data, xp.int32))
     shape = words[0].shape
     if 0 in shape:
