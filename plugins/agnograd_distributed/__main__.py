@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +23,8 @@ def main(size: int, timeout: float, faults: str, command: Sequence[str]) -> None
 
     In the program, agnograd_distributed.communicator() connects them.
     """
+    # As by an exception: so that nothing is left in memory that processes share, and no process.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     codes = launch(size, command, timeout=timeout, faults=faults)
     sys.exit(next((code if code > 0 else 128 - code for code in codes if code), 0))
 

@@ -13,7 +13,14 @@ from __future__ import annotations
 
 import select
 import threading
-from multiprocessing.connection import Connection, Listener
+import time
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import (
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
@@ -77,15 +84,30 @@ class _Channel:
 
 
 class Hub:
-    """Connect ranks with each other, and tell all of them of a failure."""
+    """Connect ranks with each other, and tell all of them of a failure.
 
-    def __init__(self, listener: Listener, size: int) -> None:
-        self._listener = listener
-        self._size = size
+    Parameters
+    ----------
+    listener : Listener
+        Without a key, which it would ask for while others wait.
+    size : int
+        The number of ranks.
+    key : bytes
+        What ranks know, and nobody else.
+    """
+
+    def __init__(self, listener: Listener, size: int, key: bytes) -> None:
+        self._listener, self._size, self._key = listener, size, key
+        self._closed = False
         self._channels: dict[str, _Channel] = {}
         self._lock = threading.Lock()
         self.failure: str | None = None
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._closed = True
+        self._listener.close()
 
     def fail(self, reason: str) -> None:
         """Tell all ranks of a failure; only the first one counts."""
@@ -100,12 +122,23 @@ class Hub:
                     line.put(("failed", reason))
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 connection = self._listener.accept()
-            except OSError:  # closed
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            except OSError:  # it is closed, or whoever came is gone, or there are too many files
+                time.sleep(0.01)
+                continue
+            threading.Thread(target=self._welcome, args=(connection,), daemon=True).start()
+
+    def _welcome(self, connection: Connection) -> None:
+        """Serve whoever knows the key: a stranger, who may say nothing at all, is left alone."""
+        try:
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+        except (AuthenticationError, OSError, EOFError):
+            connection.close()
+            return
+        self._serve(connection)
 
     def _serve(self, connection: Connection) -> None:
         """Take the messages of one rank on one channel until it leaves."""

@@ -49,9 +49,9 @@ def launch(
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with (
         tempfile.TemporaryDirectory(prefix="agnograd-", dir=memory) as folder,
-        Listener(backlog=4 * size, authkey=key) as listener,
+        Listener(backlog=4 * size) as listener,
     ):
-        hub = Hub(listener, size)
+        hub = Hub(listener, size, key)
         told = {"size": size, "address": listener.address, "key": key.hex(), "folder": folder}
         told |= {"timeout": timeout, "faults": faults}
         python = [sys.executable, *(f"-W{each}" for each in sys.warnoptions)]
@@ -66,6 +66,7 @@ def launch(
         try:
             return _ended(processes, hub, timeout)
         finally:
+            hub.close()
             for each in processes:
                 each.kill()
                 each.wait()
