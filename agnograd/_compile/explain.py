@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._arrays.domain import Domain
 from agnograd._compile.entry import constants_in, raw_of
 from agnograd._compile.listing import Listing, of_fact, seconds
 from agnograd._compile.picture import picture
@@ -15,8 +14,7 @@ from agnograd._compile.statics import without
 from agnograd._compile.stepwise import Stepwise
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
-from agnograd._plugins.entry_points import load
-from agnograd._plugins.lowerings import Lowering, lowerings
+from agnograd._plugins.lowerings import Lowering, name_of
 from agnograd._program.program import Ref, Step, TracedProgram
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.keys import name_of_leaf
@@ -139,7 +137,7 @@ def explanation(
     program = parts[0].program
     return Explanation(
         compiled.name,
-        _name_of(lowering, entry._domain),
+        name_of(lowering, entry._domain.backend.name),
         lowering.exact,
         {
             f"v{ref.number} = {name}": of_fact(program.facts[ref])
@@ -213,12 +211,3 @@ def _timed(run: Callable[[], None]) -> float:
 def _middle(times: Sequence[float]) -> float:
     """Return the median."""
     return sorted(times)[len(times) // 2]
-
-
-def _name_of(lowering: Lowering, domain: Domain) -> str:
-    """Return the name of a lowering that users give."""
-    known = lowerings(domain.backend.name)
-    for name, entry in known.items():
-        if load(entry, Lowering) is lowering:
-            return f"{domain.backend.name}.{name}"
-    return type(lowering).__qualname__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
@@ -14,11 +14,9 @@ from agnograd._compile.trace import Result, Traced, record
 from agnograd._compile.ways import Guarded, Ways
 from agnograd._hooks.state import current_mode
 from agnograd._passes.passes import run as improved
+from agnograd._plugins.lowerings import Lowering, lowered
 from agnograd._program.program import Missed, Runnable, TracedProgram
 from agnograd._util.locks import Lock
-
-if TYPE_CHECKING:
-    from agnograd._plugins.lowerings import Lowering
 
 NO_RANKS: Mapping[int, int] = MappingProxyType({})
 
@@ -73,7 +71,7 @@ class Unit:
         )
 
     def _lowered(self, program: TracedProgram) -> Runnable:
-        return self.owner.lowering(self.domain).lower(program)
+        return lowered(self.owner.lowering(self.domain), program)
 
     def __call__(
         self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS

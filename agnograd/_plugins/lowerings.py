@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypedDict
 
-from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load, warn
+from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load, origin, warn
 from agnograd._program.program import Runnable, TracedProgram
 from agnograd._program.straight import Writer, straight
 from agnograd.errors import PluginError, UnknownPluginError
@@ -119,11 +119,35 @@ def lowering_for(library: str, name: str) -> Lowering:
     return load(known[name], Lowering)
 
 
+def lowered(lowering: Lowering, program: TracedProgram) -> Runnable:
+    """Return what runs a program. A PluginError names a lowering that fails, as none may."""
+    try:
+        return lowering.lower(program)
+    except Exception as error:
+        kind, name = type(lowering), name_of(lowering, program.domain.backend.name)
+        raise PluginError(
+            f"the lowering {name} ({kind.__module__}.{kind.__qualname__}) fails: "
+            f"{type(error).__name__}: {error}. Update or uninstall its distribution, or give "
+            'another one, as by lowering="plain"'
+        ) from error
+
+
+def name_of(lowering: Lowering, library: str) -> str:
+    """Return the name of a lowering of a backend that users give, after that of the backend."""
+    for name, entry in lowerings(library).items():
+        if load(entry, Lowering) is lowering:
+            return f"{library}.{name}"
+    return type(lowering).__qualname__
+
+
 def _loaded(entries: Iterable[EntryPoint]) -> Iterator[Lowering]:
     """Yield the lowerings of entry points; one that fails to load is left out with a warning."""
     for entry in entries:
         try:
             found = load(entry, Lowering)
+            if type(found.preference) is not int:
+                what = f"{entry.name} of {origin(entry)} has preference {found.preference!r}"
+                raise PluginError(f"{what}, which must be an integer")
         except PluginError as error:
             warn(f"a lowering is left out: {error}. Update or uninstall its distribution")
         else:
