@@ -55,10 +55,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
-    """Return the leaves of a pytree and its structure, to which the order of keys belongs.
-
-    Elsewhere two dicts have the same structure if they have the same keys.
-    """
+    """Return the leaves of a pytree and its structure, to which here the order of keys belongs."""
     found, structure = _optree().tree_flatten(tree, namespace=_in_order())
     return found, ONE if structure.is_leaf() else structure
 

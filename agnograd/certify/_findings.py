@@ -111,8 +111,11 @@ def of_error(status: str, error: BaseException, theirs: Sequence[str]) -> Findin
 
 def said(error: BaseException) -> str:
     """Return an exception's name and message, in one line."""
+    message = "(its text raises an exception)"
+    with contextlib.suppress(Exception):
+        message = str(error)
     # Where an expression is called by agnograd has no name that says anything.
-    message = re.sub(r" \(<agnograd[^>]*>:\d+\)", "", str(error))
+    message = re.sub(r" \(<agnograd[^>]*>:\d+\)", "", message)
     # A certificate does not say where on this machine a library is installed.
     message = re.sub(
         r"(?<![^\s'\"(])(/|[A-Za-z]:\\)[^\s:]+\.py\b", lambda found: _relative(found[0]), message

@@ -71,9 +71,12 @@ class Probe:
     @cached_property
     def values(self) -> list[Any]:
         """The leaves on plain NumPy."""
-        found = self.on_numpy(self.arrays)
+        found, np = self.on_numpy(self.arrays), plain_numpy()
         if not found:
             raise TypeError("no output is of floating-point dtype")
+        for what, arrays in (("argument", filter(is_inexact, self.arrays)), ("result", found)):
+            if not any(np.any(np.isfinite(each)) for each in arrays):
+                raise ValueError(f"no {what} has a finite element: there is nothing to check")
         return found
 
     @cached_property

@@ -105,6 +105,19 @@ def test_exceptions_are_named_as_gaps_name_them():
     assert gradient("behind_product(x)").error == "FloatingPointError"
 
 
+def test_an_exception_whose_text_raises_is_named():
+    class SilentError(Exception):
+        def __str__(self):
+            raise ValueError("no text")
+
+    def failing(x):
+        raise SilentError
+
+    found = certify(differentiable(failing, x))["gradient"]
+    assert found.status == "broken"
+    assert found.reason == "SilentError: (its text raises an exception)"
+
+
 def test_warnings_that_plain_numpy_does_not_give_are_kept():
     assert gradient("noisy(x)").warnings == ["UserWarning: a Variable"]
     assert gradient("(x, x / (0.0 * x))[:1]").warnings == []
@@ -179,14 +192,17 @@ def test_checks_after_a_gradient_that_is_not_right_are_skipped():
 
 
 def test_empty_arrays_and_numbers():
-    assert gradient("x[:0]").status == "no gradient"
-    call = differentiable(planted.sound, np.empty(0))
-    assert certify(call)["gradient"].status == "no gradient"
+    nothing = [gradient("x[:0]"), gradient("x * np.nan")]
+    for array in (np.empty(0), np.empty((0, 3)), np.asarray([np.nan, np.inf])):
+        nothing.append(certify(differentiable(planted.sound, array))["gradient"])
+    for found in nothing:  # else a certificate would be of nothing
+        assert found.status == "broken"
+        assert "has a finite element: there is nothing to check" in found.reason
     assert (
         certify(differentiable(planted.sound, np.asarray([1e-300, 1e8])))["dtype"].status == "right"
     )
     huge = certify(differentiable(planted.sound, np.asarray([1e300])))
-    assert huge["gradient"].status == "not smooth"
+    assert huge["gradient"].status == "broken"  # it overflows
     nan = differentiable(planted.sound, np.asarray([np.nan, 1.0]))
     assert certify(nan)["gradient"].status == "not smooth"
 
