@@ -5,7 +5,6 @@ Most often a tree is one array, or a number, which needs no optree.
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import cache
@@ -63,6 +62,8 @@ def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
 @cache
 def _in_order() -> str:
     """Return a namespace of optree's in which dicts have the order of their keys."""
+    import atexit
+
     namespace, entered = "agnograd, in order", ExitStack()
     entered.enter_context(_optree().dict_insertion_ordered(True, namespace=namespace))
     atexit.register(entered.close)  # until the process ends

@@ -54,7 +54,7 @@ def log_over_psi(a: Any, x: Any, xp: Any) -> Any:
 
 
 def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
-    """Return the derivative of ``gammainc(a, x)`` by ``x`` (DLMF 8.8.13); of shape 0 it is 1."""
+    """Return the derivative of ``gammainc(a, x)`` by ``x`` (DLMF 8.8.13); 0 where ``a`` is 0."""
     a, x = floats(xp, a, x)
     big, end = a > _BIG, xp.logical_or(xp.isinf(x), xp.logical_and(a == 0.0, x > 0.0))
     x = xp.where(end, 1.0, x)
