@@ -9,7 +9,7 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.graph import GraphUnit, Outside
-from agnograd._compile.trace import ARRAY, Callee, Signature, arguments
+from agnograd._compile.trace import ARRAY, Callee, Signature, arguments, copy_of
 from agnograd._compile.unit import Owner, Runs, Unit
 from agnograd._hooks.entering import is_inside
 from agnograd._hooks.state import is_grad_enabled
@@ -272,18 +272,19 @@ def called_plainly(
     constants = constants_in(leaves)
     given = list(leaves)
     for place, x in enumerate(leaves):
-        if place not in constants and _is_array(x):
-            given[place] = _variable(x)
+        if _is_array(x):
+            given[place] = copy_of(x) if place in constants else _variable(x)
     args, kwargs = arguments(given, tree)
     found = f(*args, **kwargs)
+    home = next((x._domain for x in given if isinstance(x, Variable)), None)
     taken = [raw_of(x) for x in (*given, *outside) if _is_array(x)]
 
     def own(leaf: Any) -> Any:
-        if not _is_array(leaf):
-            return leaf
+        if not _is_array(leaf) or (home is not None and domain_of(leaf) is not home):
+            return copy_of(leaf)
         x = _variable(leaf)
-        backend = x._domain.backend
-        if not backend.capabilities.immutable and any(backend.may_share(x._raw, y) for y in taken):
+        backend, others = x._domain.backend, (y for y in taken if domain_of(y) is x._domain)
+        if not backend.capabilities.immutable and any(backend.may_share(x._raw, y) for y in others):
             x = x._domain.namespace.asarray(x, copy=True)
         taken.append(x._raw)
         return x.data if raw and x._node is None else x
