@@ -185,8 +185,8 @@ class Domain:
     def as_gradient(self, value: Any) -> Variable:
         """Return what a user's hook gave for a gradient as a Variable."""
         value = self.raised(value, True) if self.level else value
-        known = isinstance(value, Variable)
-        return value if known else self.Variable._make(self.to_raw(value), None)
+        own = isinstance(value, Variable)
+        return value if own else self.Variable._make(self.to_raw(value), None)
 
     def connected(self, node: Node, values: Sequence[Any]) -> list[Any]:
         """Return the values that a node saved as Variables that are connected to the graph.

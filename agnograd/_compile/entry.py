@@ -265,8 +265,7 @@ def called_plainly(
 ) -> Any:
     """Call a function as it is, of what a program would get, with what a program would return.
 
-    Results that may share memory with arguments, with arrays from outside, or with each other, are
-    copied.
+    Results that may share memory with arguments, arrays outside, or each other, are copied.
     """
     raw = not (is_inside() or any(isinstance(leaf, Variable) for leaf in leaves))
     constants = constants_in(leaves)

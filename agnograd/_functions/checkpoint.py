@@ -100,10 +100,13 @@ def _called(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], policy: Policy | None
 ) -> Any:
     mode = current_mode()
-    # Forward mode needs the values at once.
-    if is_grad_enabled() and (mode is None or mode.tape is None):
-        return Checkpoint(f, args, kwargs, is_variable).recorded(policy)
-    return f(*args, **kwargs)
+    while mode is not None and mode.tape is None:
+        mode = mode.beneath
+    if (
+        mode is not None or not is_grad_enabled()
+    ):  # forward mode, at any level, needs values at once
+        return f(*args, **kwargs)
+    return Checkpoint(f, args, kwargs, is_variable).recorded(policy)
 
 
 class _Forgetting(Recorder):

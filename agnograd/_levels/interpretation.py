@@ -14,7 +14,7 @@ from agnograd._arrays.levels import derived, highest, root_of, stands_on, untrac
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
-from agnograd._graph.nodes import OP, raw_gradient
+from agnograd._graph.nodes import FIRST, OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
 from agnograd._levels.border import Border
@@ -308,13 +308,10 @@ class Interpretation(Backend):
         Variables, if one of this level or above is. Otherwise it is None.
         """
         found = highest(self.below, values)
-        if found.level < self.level:
+        variables = found.level >= self.level and _has_variable(values, self.level)
+        if found.level <= self.level and not variables:
             return None
-        variables = _has_variable(values, self.level)
-        if found.level == self.level and not variables:
-            return None
-        function: Callable[..., Any] = attrgetter(name)(found.namespace if variables else found.raw)
-        return function
+        return attrgetter(name)(found.namespace if variables else found.raw)  # type: ignore[no-any-return]
 
     def is_elsewhere(self, value: Any) -> bool:
         """Return whether ``elsewhere`` has a function for a value."""
@@ -395,21 +392,23 @@ class Interpretation(Backend):
         ``g`` is the cotangent, a list if the call has several results. ``xp`` is the namespace of
         Variables if what is computed is to be recorded, and otherwise None.
         """
-        given = g if isinstance(g, list) else [g]
+        given, edges = g if isinstance(g, list) else [g], list[Any]()
         if any(isinstance(each, Variable) for each in given):
             raise GradientError(
                 f"{node[OP].name} is a user's function that ran outside of {self.name}: its "
                 "gradient cannot be differentiated with respect to a cotangent from inside; call "
                 "the function inside, too"
             )
-        edges: list[Any] = []
 
         def pulled(*payloads: Any) -> list[Any]:
             recorded = xp is not None or any(isinstance(each, Variable) for each in payloads)
             below = node[OP].domain
             values = [below.wrap(each) if recorded else each for each in payloads]
             cotangents = values if isinstance(g, list) else values[0]
-            pairs = backward(cotangents, node, below.namespace if recorded else None)
+            first, known = node[OP].first, node
+            if recorded and xp is None:  # else what it saved is connected
+                known = [*node[:FIRST], *below.connected(node, node[FIRST:first]), *node[first:]]
+            pairs = backward(cotangents, known, below.namespace if recorded else None)
             edges[:] = [edge for edge, _ in pairs]
             return [part for _, part in pairs]
 

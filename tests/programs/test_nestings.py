@@ -128,6 +128,17 @@ def program(x):
         return ag.compile(ag.checkpoint(lambda v: xp.sin(v * u) * x), lowering="plain")(x)
     return ag.jvp(lambda u: ag.vjp(g, u)[1](x)[0], x, x)[1]
 """,
+    "a checkpoint of members, of what has a tangent outside": """
+def program(x):
+    def g(u):
+        return ag.vmap(lambda w: xp.sum(ag.checkpoint(lambda v: xp.sin(u) + v)(x) + w))(u)
+    return ag.jvp(g, x, x)[1]
+""",
+    "members of a pullback of a wrapped function": """
+def program(x):
+    pull = ag.vjp(wrapped, xp.cos(ag.stop_gradient(x)))[1]
+    return ag.vmap(lambda w: pull(w)[0])(xp.stack([x, 2.0 * x]))
+""",
     "a root of what is outside of a program": """
 def program(x):
     def g(u):
