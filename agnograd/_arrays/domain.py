@@ -185,8 +185,7 @@ class Domain:
     def as_gradient(self, value: Any) -> Variable:
         """Return what a user's hook gave for a gradient as a Variable."""
         value = self.raised(value, True) if self.level else value
-        own = isinstance(value, Variable)
-        return value if own else self.Variable._make(self.to_raw(value), None)
+        return value if isinstance(value, Variable) else self.wrap(self.to_raw(value))
 
     def connected(self, node: Node, values: Sequence[Any]) -> list[Any]:
         """Return the values that a node saved as Variables that are connected to the graph.
