@@ -14,7 +14,7 @@ from agnograd._arrays.levels import derived, highest, root_of, stands_on, untrac
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
-from agnograd._graph.nodes import FIRST, OP, raw_gradient
+from agnograd._graph.nodes import FIRST, OP, Parts, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
 from agnograd._levels.border import Border
@@ -402,18 +402,18 @@ class Interpretation(Backend):
 
         def pulled(*payloads: Any) -> list[Any]:
             recorded = xp is not None or any(isinstance(each, Variable) for each in payloads)
-            below = node[OP].domain
+            below, first, known = node[OP].domain, node[OP].first, node
             values = [below.wrap(each) if recorded else each for each in payloads]
             cotangents = values if isinstance(g, list) else values[0]
-            first, known = node[OP].first, node
             if recorded and xp is None:  # else what it saved is connected
                 known = [*node[:FIRST], *below.connected(node, node[FIRST:first]), *node[first:]]
-            pairs = backward(cotangents, known, below.namespace if recorded else None)
+            found = backward(cotangents, known, below.namespace if recorded else None)
+            parts = (g.values() if type(g) is Parts else [(edge, g)] for edge, g in found)
+            pairs = [pair for several in parts for pair in several]
             edges[:] = [edge for edge, _ in pairs]
             return [part for _, part in pairs]
 
-        found = self.each_member(pulled, given)
-        return list(zip(edges, found, strict=True))
+        return list(zip(edges, self.each_member(pulled, given), strict=True))
 
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]

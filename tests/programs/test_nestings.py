@@ -139,6 +139,13 @@ def program(x):
     pull = ag.vjp(wrapped, xp.cos(ag.stop_gradient(x)))[1]
     return ag.vmap(lambda w: pull(w)[0])(xp.stack([x, 2.0 * x]))
 """,
+    "columns of a checkpoint of a pullback of a root": """
+def program(x):
+    def g(u):
+        pull = ag.vjp(root, u)[1]
+        return ag.checkpoint(lambda w: pull(w)[0])(x)
+    return ag.jacobian(g)(x) @ x
+""",
     "a root of what is outside of a program": """
 def program(x):
     def g(u):
