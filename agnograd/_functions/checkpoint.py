@@ -102,9 +102,8 @@ def _called(
     mode = current_mode()
     while mode is not None and mode.tape is None:
         mode = mode.beneath
-    if (
-        mode is not None or not is_grad_enabled()
-    ):  # forward mode, at any level, needs values at once
+    # Forward mode, at any level, needs the values at once.
+    if mode is not None or not is_grad_enabled():
         return f(*args, **kwargs)
     return Checkpoint(f, args, kwargs, is_variable).recorded(policy)
 

@@ -299,10 +299,10 @@ def _constants(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Any
         owner = None if is_python_scalar(raw) else owner_of(raw)
         if owner is None:
             yield None if type(raw) in (float, complex) else raw
-        elif owner.is_inexact(raw.dtype) or owner.level:
-            yield None if owner.is_inexact(raw.dtype) else raw
+        elif owner.is_inexact(raw.dtype):
+            yield None
         else:
-            yield host().asarray(owner.backend.to_host(raw), copy=True)
+            yield raw if owner.level else host().asarray(owner.backend.to_host(raw), copy=True)
 
 
 def _same(constants: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -202,6 +202,22 @@ def test_other_shapes_are_refused():
         prepared(X[:5])
 
 
+def test_the_same_integers_hold_in_a_program_and_for_members(xp, library):
+    def f(x, i):
+        return xp.take(x, i) * x
+
+    x = library.asarray(np.arange(1.0, 5.0))
+    i = library.asarray(np.asarray([1, 0, 3, 2]))
+    derivative = ag.prepare(ag.sparse_jacobian(f), x, i)
+    compiled = ag.compile(lambda x, i: xp.asarray(derivative(x, i).values), lowering="plain")
+    for k in range(3):
+        single = ag.vmap(lambda x: derivative(x, i).values)(xp.stack([x + k, x]).data)
+        np.testing.assert_allclose(np.asarray(compiled(x + k, i)), np.asarray(single)[0])
+    with pytest.raises(SparsityError, match="prepare it again"):
+        compiled(x, library.flip(i))
+    np.testing.assert_allclose(np.asarray(compiled(x, i)), np.asarray(single)[1])
+
+
 def test_other_integers_are_refused():
     prepared = ag.prepare(ag.sparse_jacobian(lambda x, k: x[k] ** 2), X, np.asarray([1, 2]))
     np.testing.assert_allclose(prepared(2.0 * X, np.asarray([1, 2])).data, 4 * X[1:3])
