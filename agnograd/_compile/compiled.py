@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
-from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
 from agnograd._compile.entry import (
     Entry,
@@ -233,11 +232,9 @@ class CompiledFunction:
         """Warn, once, that the function was compiled too often."""
         if not self._warned:
             self._warned = True
-            warnings.warn(
-                f"AGNOGRAD: {self.name} was compiled {PROGRAMS} times, and is called as it is from "
-                f"now on where none of these programs fits: {why}",
-                CompileWarning,
-                stacklevel=levels_up(),
+            _warn(
+                f"{self.name} was compiled {PROGRAMS} times, and is called as it is from now on "
+                f"where none of these programs fits: {why}"
             )
 
     def _difference(self, key: Key) -> str:
@@ -271,6 +268,11 @@ class CompiledFunction:
             finally:
                 before.caches.forget()
             check_unchanged(before, self.name)
+            if self._programs == 0 and (changing := self._surroundings.changing()):
+                _warn(
+                    f"{self.name} may use {changing[0]}, and a program keeps what the first call "
+                    "got of it: give it as an argument"
+                )
             self._programs += order == 0
             names = [
                 each.name
@@ -278,11 +280,7 @@ class CompiledFunction:
                 if any(raw_of(each.value) is x for x in found.by_elements)
             ]
             (self._elements.use if found.is_mixed else self._elements.see)(names)
-            self._elements.use(
-                each.name
-                for each in before.inventory.arrays
-                if not isinstance(each.value, Variable) and self._surroundings.looks_at(each.name)
-            )
+            self._elements.use(self._surroundings.looked_at())
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -392,3 +390,7 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
     return CompiledFunction(f, lowering, static)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"AGNOGRAD: {text}", CompileWarning, stacklevel=levels_up())

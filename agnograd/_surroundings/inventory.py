@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from agnograd._surroundings.keys import Key, value_key
 from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
 from agnograd._util.deferred import function_from
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Name(NamedTuple):
@@ -23,6 +26,10 @@ class Name(NamedTuple):
     def part(self, text: str) -> Name:
         """Return the name of something that is in it: an attribute ``.w``, or an item ``[0]``."""
         return Name(self.before, self.path + text, self.after)
+
+    def words(self) -> list[str]:
+        """Return the names of the variable and attributes in it, and of texts that are keys."""
+        return _WORD.findall(self.path)
 
     def __str__(self) -> str:
         return "".join(self)

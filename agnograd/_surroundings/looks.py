@@ -1,21 +1,29 @@
-"""Which values code looks at, by their names: in a branch, or to make a number of them.
+"""Where code lets values go: into branches and numbers, to other names, to functions.
 
 Python may look at the elements of an array from outside a function, and go another way then. No op
-of a program shows that, but the code of the function does.
+of a program shows that, but the code of the function does. ``Flows`` says it of one function by
+the names that values have there; what the names of several functions come to, ``flows.py`` does.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dis import Instruction, stack_effect
-from functools import cache
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dis import Instruction, get_instructions, stack_effect
+from functools import cache, lru_cache
+from itertools import chain
+from types import CodeType
+from typing import Any, NamedTuple
 
 _NAMED = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
+_STORED = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _BRANCHES = ("IF_TRUE", "IF_FALSE", "TO_BOOL", "UNARY_NOT")  # in the names of instructions
+_SHOWN = ("FORMAT_", "CONVERT_VALUE")  # the text of a value
+_BUILT = ("BUILD_LIST", "BUILD_TUPLE", "BUILD_SET", "BUILD_MAP", "BUILD_CONST_KEY_MAP")
+_MADE = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
+_ADDED = ("LIST_", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_")  # to what is further below
 # They leave what is at the top of the stack, or below what they take, as it is.
-_LEAVE = ("POP_", "STORE_", "JUMP", "NOP", "RESUME", "CACHE", "KW_NAMES", "EXTENDED_ARG")
+_LEAVE = ("POP_", "STORE_", "JUMP", "NOP", "RESUME", "CACHE", "EXTENDED_ARG")
 # Builtins that look at what they are given.
 _CONVERT = frozenset(
     {
@@ -25,12 +33,88 @@ _CONVERT = frozenset(
 )
 _VALUES = frozenset({"item", "tolist", "tobytes"})  # methods that make Python's own values
 _MATH = frozenset({"math", "cmath"})  # modules whose functions do
-_NUMPY = frozenset({"np", "numpy"})  # whose functions make raw arrays of raw arrays
 # Attributes that say nothing of elements.
 _FACTS = frozenset({"shape", "ndim", "size", "dtype", "strides", "device", "itemsize", "nbytes"})
+# Builtins that say nothing of elements, and those that hand on what they are given.
+_BLIND = frozenset(
+    {"print", "len", "isinstance", "issubclass", "type", "id", "callable", "hasattr"}
+)
+_HANDING = frozenset(
+    {
+        *("enumerate", "zip", "reversed", "iter", "next", "super", "getattr", "setattr", "dict"),
+        *("slice", "frozenset", "set"),
+    }
+)
+# The name of what code itself makes: a list, tuple, set or dict.
+MADE = "{}"
 
 Names = frozenset[str]
 _NONE: Names = frozenset()
+
+
+class Passed(NamedTuple):
+    """What a call passes to a function, by the names of both.
+
+    Attributes
+    ----------
+    callee : frozenset of str
+        Where the function comes from.
+    given : tuple
+        Pairs of a place and names: an argument's position or name, or None if either is unknown.
+    """
+
+    callee: Names
+    given: tuple[tuple[int | str | None, Names], ...]
+
+
+class Mixed(NamedTuple):
+    """A value that is made of several, and is an array's own only if all of these are.
+
+    What is computed with an argument is computed by ops. Nobody looks at a raw array then.
+
+    Attributes
+    ----------
+    name : str
+        The name of what is made.
+    parts : tuple of frozenset of str
+        The names of each.
+    """
+
+    name: str
+    parts: tuple[Names, ...]
+
+
+class Flows(NamedTuple):
+    """Where the code of a function lets values go, by their names.
+
+    A parameter has the name ``f(x)``, and what a call of ``f`` gives has the name ``f()``.
+
+    Attributes
+    ----------
+    looked : frozenset of str
+        The names of values that decide about branches, or become numbers or texts.
+    moved : frozenset of (str, str)
+        What the first name has may be what the second one has.
+    passed : tuple of Passed
+        All calls.
+    mixed : tuple of Mixed
+        What is computed of several named values.
+    """
+
+    looked: Names
+    moved: frozenset[tuple[str, str]]
+    passed: tuple[Passed, ...]
+    mixed: tuple[Mixed, ...]
+
+
+def parameter(code: CodeType, name: str) -> str:
+    """Return the name that a parameter of a function has in its flows."""
+    return f"{code.co_name}({name})"
+
+
+def result(name: str) -> str:
+    """Return the name that results of what has a name have."""
+    return f"{name}()"
 
 
 class Constant:
@@ -40,17 +124,19 @@ class Constant:
         self.value = value
 
 
-def looked_at(instructions: Iterable[Instruction]) -> Names:
-    """Return the names of variables and attributes whose values the code of a function looks at.
-
-    Nothing is followed into the functions that values are passed to, or through what is computed
-    with values of other kinds. There may be too many names: arrays with such a name are compared
-    in vain.
-    """
-    reader = _Reader()
-    for instruction in instructions:
+@lru_cache(4096)
+def flows_of(code: CodeType) -> Flows:
+    """Return where the code of a function lets values go. There may be too many names."""
+    reader = _Reader(code)
+    instructions = tuple(get_instructions(code))
+    for instruction in chain(instructions, instructions):  # again, for what loops bring back
         reader.read(instruction)
-    return frozenset(reader.found)
+    return Flows(
+        frozenset(reader.looked),
+        frozenset(reader.moved),
+        tuple(reader.passed),
+        tuple(reader.mixed()),
+    )
 
 
 class _Reader:
@@ -59,111 +145,224 @@ class _Reader:
     Behind a jump the stack may be deeper than it is in a run. Its top is right all the same.
     """
 
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-        self._stack: list[Names | Constant] = []
-        self._locals: dict[str, Names] = {}
+    def __init__(self, code: CodeType) -> None:
+        self.looked: set[str] = set()
+        self.moved: set[tuple[str, str]] = set()
+        self.passed: dict[Passed, None] = {}
+        self._mixed_as: dict[tuple[Names, ...], str] = {}
+        self._code = code
+        self._stack: list[set[str] | Constant] = []
+        # 0x0C are the flags of *args and **kwargs.
+        count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags & 0x0C).bit_count()
+        self._locals = {
+            each: {parameter(code, each)}
+            for each in code.co_varnames[: max(count, code.co_argcount)]
+        }
+        for each in set(code.co_cellvars) & self._locals.keys():
+            self.moved.add((each, parameter(code, each)))
+        self._keywords: tuple[str, ...] = ()
+
+    def mixed(self) -> Iterator[Mixed]:
+        """Yield what is computed of several named values."""
+        for parts, name in self._mixed_as.items():
+            yield Mixed(name, parts)
 
     def read(self, instruction: Instruction) -> None:
         """Follow one instruction."""
         op, argument = instruction.opname, instruction.argval
         effect = _effect(instruction.opcode, instruction.arg)
         if _is_branch(op):
-            self.found |= self._names(1)
+            self.looked |= self._names(1)
             self._by(effect)
+        elif op.startswith(_SHOWN):
+            self.looked |= self._taken(1 - effect)
+            self._push(set())
         elif op in _NAMED or op.startswith("LOAD_FROM_DICT_OR"):
             self._by(-1 if "FROM" in op else 0)
-            self._push(frozenset({argument}), 1 if "FROM" in op else effect)
-        elif op.startswith("LOAD_FAST") and isinstance(argument, str):
-            self._push(self._locals.get(argument, _NONE))
-        elif op == "STORE_FAST" and isinstance(argument, str):
-            self._locals[argument] = self._names(1)
-            self._by(-1)
+            self._push({argument}, 1 if "FROM" in op else effect)
+        elif "_FAST" in op:
+            self._local(op, argument)
         elif op in ("LOAD_CONST", "LOAD_SMALL_INT"):
-            self._push(Constant(argument))
-        elif op in ("LOAD_ATTR", "LOAD_METHOD"):
-            owner = self._taken(1)
+            is_code = isinstance(argument, CodeType)
+            self._push({argument.co_name} if is_code else Constant(argument))
+        elif op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            owner = self._taken(1 if op != "LOAD_SUPER_ATTR" else 3)
             if argument in _VALUES:
-                self.found |= owner
-            self._push(_NONE if argument in _FACTS else owner | {argument}, effect + 1)
-        elif op in ("PRECALL", "CALL", "CALL_KW"):
-            self._call(op, instruction.arg or 0)
+                self.looked |= owner
+            depth = 1 if op != "LOAD_SUPER_ATTR" else 3
+            self._push(set() if argument in _FACTS else owner | {argument}, effect + depth)
+        elif op in ("PRECALL", "CALL", "CALL_KW", "KW_NAMES", "CALL_FUNCTION_EX"):
+            self._call(op, instruction.arg or 0, argument, effect)
         elif op == "COPY" and instruction.arg:
             self._push(self._at(instruction.arg))
+        elif op == "END_FOR":  # what it takes besides was never there when read in a row
+            self._by(effect + 1)
         elif op == "SWAP" and instruction.arg:
             self._swap(instruction.arg)
         else:
-            self._compute(op, instruction.argrepr, effect)
+            self._move(op, argument, instruction.argrepr, effect)
+
+    def _local(self, op: str, argument: Any) -> None:
+        """Follow an instruction that loads or stores local variables, one or two."""
+        names = argument if isinstance(argument, tuple) else (argument,)
+        for verb, name in zip(op.split("_FAST"), names, strict=False):
+            if verb.endswith("STORE"):
+                self._locals[name] = self._set(self._at(1))
+                self._by(-1)
+            elif verb.endswith("LOAD"):
+                self._push(self._locals.get(name, set()))
+            elif verb.endswith("DELETE"):
+                self._locals.pop(name, None)
+
+    def _move(self, op: str, argument: Any, text: str, effect: int) -> None:
+        """Follow an instruction that takes values to other places."""
+        if op in _STORED:
+            names = self._at(2 if op == "STORE_ATTR" else 1)
+            self._to({argument}, _of(names))
+            self._by(effect)
+        elif op.startswith(_BUILT):
+            names = self._taken(1 - effect)
+            self._push(names | {MADE})
+        elif op.startswith(_ADDED) and self._stack:
+            taken = self._taken(-effect)
+            place = self._at(int(argument or 1))
+            if isinstance(place, set):
+                place |= taken
+        elif op == "STORE_SUBSCR":
+            value, into, key = (self._at(place) for place in (3, 2, 1))
+            if isinstance(into, set):
+                into |= _of(value)
+            is_text = isinstance(key, Constant) and isinstance(key.value, str)
+            self._to({key.value} if is_text else set(), _of(value))  # type: ignore[union-attr]
+            self._by(effect)
+        elif op in _MADE:  # of the code that is at the top
+            top = self._at(1)
+            self._by(effect - 1)
+            self._push(top)
+        elif op.startswith("UNPACK_"):
+            names = self._taken(1)
+            for _ in range(effect + 1):
+                self._push({*names})
+        elif op in ("RETURN_VALUE", "YIELD_VALUE"):
+            self._to({result(self._code.co_name)}, self._names(1))
+            self._by(effect)
+        else:
+            self._compute(op, text, effect)
 
     def _compute(self, op: str, text: str, effect: int) -> None:
         """Follow an instruction that computes something, or is of no matter."""
         one, other = self._at(2), self._at(1)
         if op == "BINARY_SUBSCR" or (op == "BINARY_OP" and text == "[]"):
             is_key = isinstance(other, Constant) and isinstance(other.value, str)
-            found = frozenset({other.value}) if is_key else _of(one)  # type: ignore[union-attr]
+            found = {other.value} if is_key else {*_of(one)}  # type: ignore[union-attr]
+            if _of(other) and found:  # an element may be the key of a dict
+                self._mix(frozenset(found), _of(other), looked=True)
         elif op == "BINARY_OP":
-            is_plain = isinstance(one, Constant) or isinstance(other, Constant)
-            found = _of(one) | _of(other) if is_plain else _NONE
+            found = self._computed(one, other)
         elif op in ("COMPARE_OP", "CONTAINS_OP"):
-            found = _of(one) | _of(other)
+            found = {*_of(one), *_of(other)}
             if op == "CONTAINS_OP":  # which gives a boolean of Python's
-                self.found |= found
+                self.looked |= found
         elif op.startswith(("UNARY_", "GET_ITER")):
-            found = _of(other)
+            found = {*_of(other)}
         elif op == "FOR_ITER":
-            self._push(_of(other))
+            self._push({*_of(other)})
             return
         else:
             self._by(effect)
             if effect <= 0 and self._stack and not op.startswith(_LEAVE):
-                self._stack[-1] = _NONE
+                self._stack[-1] = set()
             return
         self._by(effect - 1)
         self._push(found)
 
-    def _call(self, op: str, count: int) -> None:
+    def _computed(self, *values: set[str] | Constant) -> set[str]:
+        """Return the names of what is computed of values; none if one of them has no names."""
+        parts = [_of(each) for each in values if not isinstance(each, Constant)]
+        if not all(parts):
+            return set()
+        if len(parts) < 2 or len({*parts}) == 1:
+            return {*chain(*parts)}
+        return {self._mix(*parts)}
+
+    def _mix(self, *parts: Names, looked: bool = False) -> str:
+        name = self._mixed_as.setdefault(parts, f"{self._code.co_name}#{len(self._mixed_as)}")
+        if looked:
+            self.looked.add(name)
+        return name
+
+    def _call(self, op: str, count: int, argument: Any, effect: int) -> None:
         """Follow a call: of a method of a value, a builtin that looks, or something else."""
+        if op == "KW_NAMES":
+            self._keywords = (
+                argument if isinstance(argument, tuple) else self._code.co_consts[count]
+            )
+            return
         if op == "CALL" and sys.version_info < (3, 12):
             self._by(-1)  # the rest is done by PRECALL
             return
+        places: list[int | str | None] = [*range(count)]
         if op == "CALL_KW":
+            top = self._at(1)
+            self._keywords = top.value if isinstance(top, Constant) else ()
             self._by(-1)
-        given = [self._at(place) for place in range(1, count + 1)]
+        elif op == "CALL_FUNCTION_EX":
+            count = 1 - effect - 2
+            places = [None] * count
+        if self._keywords:
+            places[-len(self._keywords) :] = self._keywords
+            self._keywords = ()
+        given = [self._at(place) for place in range(count, 0, -1)]
         self._by(-count)
-        callee = self._taken(2)
-        names = frozenset().union(*map(_of, given))
-        if callee & (_CONVERT | _MATH):
-            self.found |= names
-        if callee & _NUMPY and all(isinstance(each, Constant) or each for each in given):
-            callee |= names
-        self._push(callee, 2 if op == "PRECALL" else 1)
+        callee = frozenset(self._taken(2))
+        named = tuple(zip(places, map(_of, given), strict=True))
+        is_builtin = bool(callee) and callee <= _CONVERT | _BLIND | _HANDING
+        if callee & _MATH or (is_builtin and not callee.isdisjoint(_CONVERT)):
+            self.looked |= frozenset().union(*map(_of, given))
+        elif not is_builtin and (any(each for _, each in named) or _is_inner(callee)):
+            self.passed[Passed(callee, named)] = None
+        found = {result(each) for each in callee}
+        if not (is_builtin and callee <= _BLIND):
+            found |= self._computed(*given)
+        self._push(found, 2 if op == "PRECALL" else 1)
+
+    def _to(self, names: Iterable[str], sources: Names) -> None:
+        self.moved.update((name, each) for name in names for each in sources)
 
     # -- the stack ---------------------------------------------------------------------------------
 
-    def _at(self, place: int) -> Names | Constant:
-        return self._stack[-place] if place <= len(self._stack) else _NONE
+    def _at(self, place: int) -> set[str] | Constant:
+        return self._stack[-place] if place <= len(self._stack) else set()
 
     def _names(self, count: int) -> Names:
         return frozenset().union(*(_of(self._at(place)) for place in range(1, count + 1)))
 
-    def _taken(self, count: int) -> Names:
-        names = self._names(count)
+    def _taken(self, count: int) -> set[str]:
+        names = {*self._names(count)}
         self._by(-count)
         return names
 
-    def _push(self, entry: Names | Constant, count: int = 1) -> None:
+    def _set(self, entry: set[str] | Constant) -> set[str]:
+        return set() if isinstance(entry, Constant) else entry
+
+    def _push(self, entry: set[str] | Constant, count: int = 1) -> None:
         self._stack += [entry] * count
 
     def _by(self, effect: int) -> None:
         if effect < 0:
             del self._stack[effect:]
         else:
-            self._push(_NONE, effect)
+            self._stack += [set() for _ in range(effect)]
 
     def _swap(self, place: int) -> None:
         if place <= len(self._stack):
             top, self._stack[-1] = self._stack[-1], self._stack[-place]
             self._stack[-place] = top
+
+
+def _is_inner(callee: Names) -> bool:
+    """Return whether what is called is a comprehension, whose argument is in its place."""
+    return any(each.endswith(("comp>", "genexpr>")) for each in callee)
 
 
 @cache
@@ -177,5 +376,5 @@ def _is_branch(op: str) -> bool:
     return any(part in op for part in _BRANCHES)
 
 
-def _of(entry: Names | Constant) -> Names:
-    return _NONE if isinstance(entry, Constant) else entry
+def _of(entry: set[str] | Constant) -> Names:
+    return _NONE if isinstance(entry, Constant) else frozenset(entry)

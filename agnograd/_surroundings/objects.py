@@ -124,17 +124,27 @@ def attributes_of(value: Any, names: set[str] | None) -> Iterator[tuple[str, Any
     for name, each in tuple((dict_of(value) or {}).items()):
         if type(name) is str and (name in names if names is not None else not _is_special(name)):
             yield name, each, True
+    for name, slot in _slots(kind):
+        if names is None or name in names:
+            with suppress(AttributeError):  # nothing is in it yet
+                yield name, slot.__get__(value, kind), False
+
+
+def missing_slots(value: Any) -> Iterator[str]:
+    """Yield the names of an object's slots in which nothing is."""
+    for name, slot in _slots(type(value)):
+        try:
+            slot.__get__(value)
+        except AttributeError:
+            yield name
+
+
+def _slots(kind: type) -> Iterator[tuple[str, Any]]:
     for base in kind.__mro__:
-        if base.__module__ == "builtins":
-            continue
-        for name, slot in tuple(vars(base).items()):
-            if isinstance(slot, MemberDescriptorType) and not _is_special(name):
-                if names is not None and name not in names:
-                    continue
-                try:
-                    yield name, slot.__get__(value, kind), False
-                except AttributeError:  # nothing is in it yet
-                    continue
+        if base.__module__ != "builtins":
+            for name, slot in tuple(vars(base).items()):
+                if isinstance(slot, MemberDescriptorType) and not _is_special(name):
+                    yield name, slot
 
 
 def _is_special(name: str) -> bool:

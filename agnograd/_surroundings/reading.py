@@ -11,7 +11,6 @@ from pathlib import PurePath
 from types import CodeType
 from typing import Any, NamedTuple
 
-from agnograd._surroundings.looks import looked_at
 from agnograd._util.switches import switch
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
@@ -22,7 +21,18 @@ _ATTRIBUTES = frozenset(
 # Functions, modules and attributes with which code reads what it does not name.
 _DYNAMIC = frozenset(
     {
-        *("getattr", "setattr", "delattr", "vars", "dir", "eval", "exec", "globals", "locals"),
+        *(
+            "getattr",
+            "setattr",
+            "delattr",
+            "hasattr",
+            "vars",
+            "dir",
+            "eval",
+            "exec",
+            "globals",
+            "locals",
+        ),
         *("attrgetter", "methodcaller", "copy", "deepcopy", "dataclasses", "inspect", "pickle"),
         *("asdict", "astuple", "fields", "replace", "getmembers"),
     }
@@ -47,15 +57,15 @@ class Named(NamedTuple):
         Modules that it imports while it runs; relative ones begin with dots.
     dynamic : bool
         Whether it may read other attributes as well, by ``getattr`` say.
-    looked : frozenset of str
-        Variables and attributes whose values decide on branches, or become numbers.
+    catches : bool
+        Whether it handles exceptions, as of a missing attribute.
     """
 
     variables: tuple[str, ...]
     attributes: frozenset[str]
     modules: tuple[str, ...]
     dynamic: bool
-    looked: frozenset[str]
+    catches: bool
 
 
 @lru_cache(4096)
@@ -65,14 +75,11 @@ def named_in(code: CodeType) -> Named:
     attributes: set[str] = set()
     modules: list[str] = []
     words: list[str] = []
-    looked: set[str] = set()
     dynamic = False
     level: Any = 0
-    for each in _codes(code):
+    for each in codes_in(code):
         before: list[Any] = [None, None]  # the last two constants, for the dots of an import
-        instructions = list(get_instructions(each))
-        looked |= looked_at(instructions)
-        for instruction in instructions:
+        for instruction in get_instructions(each):
             name, value = instruction.opname, instruction.argval
             if name in _GLOBALS or name in _NAMES:
                 variables[value] = None
@@ -92,16 +99,16 @@ def named_in(code: CodeType) -> Named:
         attributes.update(found)
         if not {"globals", "eval", "exec", "vars"}.isdisjoint(variables):
             variables.update(dict.fromkeys(found))
-    return Named(
-        tuple(variables), frozenset(attributes), tuple(modules), dynamic, frozenset(looked)
-    )
+    catches = any(each.co_exceptiontable for each in codes_in(code))
+    return Named(tuple(variables), frozenset(attributes), tuple(modules), dynamic, catches)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function, and of all functions, comprehensions and classes in it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from _codes(each)
+            yield from codes_in(each)
 
 
 # -- whose code it is -----------------------------------------------------------------------------

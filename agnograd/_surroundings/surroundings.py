@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
+from agnograd._arrays.variable import Variable
+from agnograd._surroundings.flows import looked_at
 from agnograd._surroundings.inventory import Inventory, Name, Reader, Reading, Structure
 from agnograd._surroundings.walk import Walk
 from agnograd._util.switches import switch
 from agnograd.errors import CompileError
 
-_WORD = re.compile(r"[^\W\d]\w*")
 # Of how many structures the readers are known at a time: two that take turns cost no more than
 # one.
 READERS = switch("READERS", 4, least=1, most=64, module=__name__)
@@ -51,11 +51,11 @@ class Surroundings:
         for name, value in static.items():
             self.roots.append((value, Name("static argument '", str(name), "'")))
         self.attributes: set[str] = set()
-        self._looked: set[str] = set()
-        self._everything = False
+        self._everything = self._absences = False
         self._readers: tuple[Reader, ...] = ()
         self._met: Structure | None = None  # in the last walk
         self.reader: Reader | None = None
+        self._walk: Walk | None = None
 
     def read(self) -> Reading:
         """Return the arrays, and the key of all else, as they are now.
@@ -80,8 +80,8 @@ class Surroundings:
     def walk(self) -> Inventory:
         """Look at everything again."""
         while True:
-            before = len(self.attributes), self._everything
-            walk = Walk(self.attributes, self._looked, self._everything)
+            before = len(self.attributes), self._everything, self._absences
+            walk = Walk(self.attributes, self._everything, self._absences)
             try:
                 for each, name in self.roots:
                     walk.visit(each, None, name)
@@ -90,14 +90,34 @@ class Surroundings:
                     "ag.compile: what the function can read from outside is nested too deeply; "
                     "give it what it needs as arguments"
                 ) from None
-            self._everything = walk.everything
-            if before == (len(self.attributes), self._everything):
+            self._everything, self._absences = walk.everything, walk.absences
+            if before == (len(self.attributes), self._everything, self._absences):
+                self._walk = walk
                 return walk.inventory.close()
 
-    def looks_at(self, name: Name) -> bool:
-        """Return whether code decides by what a variable or attribute of this name is."""
-        words = _WORD.findall(name.path)
-        return bool(words) and words[-1] in self._looked
+    def changing(self) -> list[str]:
+        """Return what may be called that gives something else in each call, by the last walk."""
+        return [] if self._walk is None else self._walk.changing
+
+    def looked_at(self) -> list[Name]:
+        """Return the names of the raw arrays at whose elements code may look, by the last walk."""
+        walk = self._walk
+        if walk is None:
+            return []
+        arrays: dict[str, list[Name]] = {}
+        variables = set()
+        for _, value, name in walk.inventory.arrays:
+            for last in name.words()[-1:]:
+                if isinstance(value, Variable):
+                    variables.add(last)
+                else:
+                    arrays.setdefault(last, []).append(name)
+        if not arrays:
+            return []
+        others = {word for name, _ in walk.inventory.structure for word in name.words()}
+        names = variables - arrays.keys()
+        found = looked_at(walk.codes, walk.called, arrays, others, names)
+        return [name for word in arrays.keys() & found for name in arrays[word]]
 
 
 def _called(root: Any) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import deque
+from collections.abc import Collection
 from contextvars import ContextVar
 from functools import cached_property, partial, partialmethod
 from importlib.util import resolve_name
@@ -18,6 +19,7 @@ from operator import is_
 from types import (
     BuiltinMethodType,
     CellType,
+    CodeType,
     FunctionType,
     MappingProxyType,
     MethodType,
@@ -40,7 +42,9 @@ from agnograd._surroundings.objects import (
     is_open,
     is_value,
     members_of,
+    missing_slots,
 )
+from agnograd._surroundings.process import parts
 from agnograd._surroundings.reading import is_users, named_in
 from agnograd._util.switches import switch
 from agnograd.errors import CompileError
@@ -67,18 +71,28 @@ class Walk:
         The attributes that are read of objects: all that the functions which were found name.
     everything : bool
         Whether one of them may read others as well.
-    looked : set of str
-        The variables and attributes whose values they look at.
+    absences : bool
+        Whether one of them may go on where there is no such attribute.
+    changing : list of str
+        What they may call that gives something else in each call.
+    codes : list of code
+        Their code.
+    called : list of (Name, object)
+        What may be called, and modules.
     """
 
-    def __init__(self, attributes: set[str], looked: set[str], everything: bool) -> None:
+    def __init__(self, attributes: set[str], everything: bool, absences: bool) -> None:
         self.inventory = Inventory()
-        self.attributes, self.looked, self.everything = attributes, looked, everything
+        self.attributes, self.everything, self.absences = attributes, everything, absences
+        self.changing: list[str] = []
+        self.codes: list[CodeType] = []
+        self.called: list[tuple[Name, Any]] = []
         self._seen: dict[int, tuple[str, Name]] = {}
         self._kept: list[Any] = []  # what was seen, so that no other object gets its identity
         self._variables: set[tuple[int, str]] = set()
         self._classes: set[tuple[type, bool]] = set()
         self._foreign = 0
+        self._parts = parts()  # of the process
 
     def visit(self, value: Any, text: str | None, name: Name) -> None:
         """Look at a value, which the text of an expression gives; None if it never changes."""
@@ -91,6 +105,8 @@ class Walk:
                 inventory.values.append(Found(inventory.let(text), value, name))
             self._class(type(value), constructed=False)  # of an enumeration, say
             return
+        if callable(value) or isinstance(value, ModuleType):
+            self.called.append((name, value))
         variable = inventory.constant(value) if text is None else inventory.let(text)
         if not isinstance(value, tuple | frozenset):  # which nobody tells apart if they are equal
             known = self._seen.get(id(value))
@@ -133,6 +149,8 @@ class Walk:
 
     def _fixed(self, value: Any, variable: str, name: Name) -> None:
         """Look into something that has to be the very same."""
+        if id(value) in self._parts:
+            self._process(value)
         if isinstance(value, FunctionType):
             self._function(value, name)
         elif isinstance(value, ModuleType):
@@ -192,10 +210,13 @@ class Walk:
         named = named_in(code)
         self.attributes.update(named.attributes)
         self.attributes.update(part for each in named.modules for part in each.split("."))
-        self.looked |= named.looked
+        self.codes.append(code)
         self.everything |= named.dynamic
+        self.absences |= named.dynamic or named.catches
         for each in named.variables:
             self._variable(f.__globals__, each, Name("global variable '", each, "'"))
+        if self.absences:
+            self._absent(f"{this}.__dict__", vars(f))
         for each in tuple(vars(f)):
             if each in self.attributes and each != "__wrapped__":
                 text = f"{this}.__dict__[{each!r}]"
@@ -224,7 +245,10 @@ class Walk:
             self.visit(scope[each], f"{known}[{each!r}]", name)
             return
         self.inventory.differs_if(f"{each!r} in {known}")
-        if not hasattr(builtins, each):
+        if hasattr(builtins, each):
+            if id(getattr(builtins, each)) in self._parts:
+                self._process(getattr(builtins, each))
+        else:
             self.inventory.note(name, "missing")
 
     def _imported(self, each: str, scope: dict[str, Any]) -> None:
@@ -239,14 +263,39 @@ class Walk:
             if is_users(full):
                 known = self.inventory.constant(sys.modules)
                 self.visit(module, f"{known}[{full!r}]", Name("module '", full, "'"))
+            elif id(module) in self._parts:
+                self._process(module)
         else:
             self.inventory.differs_if(f"{full!r} in {self.inventory.constant(sys.modules)}")
 
     def _module(self, module: ModuleType) -> None:
         if not is_users(module.__name__):
             return
+        if self.absences:
+            self._absent(self.inventory.constant(vars(module)), vars(module))
         for each in sorted(self.attributes & vars(module).keys()):
             self._variable(vars(module), each, Name("", f"{module.__name__}.{each}", ""))
+
+    def _process(self, value: Any) -> None:
+        """Look at what is read of the process with something: it is compared, or changes."""
+        for attributes, (path, read) in self._parts[id(value)]:
+            name = Name("", path, "")
+            if not self.attributes.issuperset(attributes):
+                continue
+            if read is None:
+                self.changing.append(path)
+            elif (0, path) not in self._variables:
+                self._variables.add((0, path))
+                known = read()
+                again = f"{self.inventory.constant(read)}()"
+                self.inventory.differs_if(f"{again} != {self.inventory.constant(known)}")
+                self.inventory.note(name, repr(known))
+
+    def _absent(self, known: str, own: Collection[str]) -> None:
+        """Let the structure be another one once there is an attribute that is read and missing."""
+        missing = frozenset(self.attributes.difference(own))
+        lacks = f"{known}.keys().isdisjoint({self.inventory.constant(missing)})"
+        self.inventory.differs_if(f"not {lacks}")
 
     # -- containers, objects and classes ----------------------------------------------------------
 
@@ -314,6 +363,13 @@ class Walk:
         if own is not None:
             known = inventory.let(f"{variable}.__dict__")
             inventory.differs_if(f"len({known}) != {len(own)}")  # where one was added
+            if self.everything:
+                inventory.differs_if(f"[*{known}] != {inventory.constant([*own])}")
+        if self.absences:
+            if own is not None:
+                self._absent(known, own)
+            for each in missing_slots(value):
+                inventory.differs_if(f"hasattr({variable}, {each!r})")
         names = None if self.everything or is_open(kind) else self.attributes
         for each, found, inside in attributes_of(value, names):
             text = f"{known}[{each!r}]" if inside else f"{variable}.{each}"
@@ -329,6 +385,8 @@ class Walk:
             members = vars(base)
             scope = self.inventory.constant(members)
             self.inventory.differs_if(f"len({scope}) != {len(members)}")
+            if self.absences:
+                self._absent(scope, members)
             for each, value in members_of(base, self.attributes, constructed):
                 self.visit(value, f"{scope}[{each!r}]", Name("", f"{base.__name__}.{each}", ""))
 
