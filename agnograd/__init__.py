@@ -9,35 +9,66 @@ import lazy_loader
 from agnograd._hooks.state import PROCESS_PLUGINS
 
 # The names are those of __init__.pyi: each module is imported when one of its names is first used.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_own, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.2.0"
 
 
-class _Namespaces:
-    """Finds ``agnograd.numpy`` and the like, by which functions of namespaces are pickled."""
+def __getattr__(name: str) -> object:
+    """Return a built-in name, or one that a plugin gives."""
+    if name in _names:
+        return _own(name)
+    from agnograd._plugins.names import named, names
+
+    if name == "__all__":
+        return sorted({*_names, *names()})
+    return named(name) if not name.startswith("_") else _own(name)
+
+
+def __dir__() -> list[str]:
+    from agnograd._plugins.names import names
+
+    return sorted({*_names, *names()})
+
+
+class _Modules:
+    """Finds ``agnograd.numpy`` and the like, and modules that plugins give as names of agnograd.
+
+    By the former functions of namespaces are pickled.
+    """
 
     @classmethod
     def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, backend = name.rpartition(".")
-        if package != __name__ or backend.startswith("_"):
+        package, _, inner = name.rpartition(".")
+        if package != __name__ or inner.startswith("_"):
             return None
         from agnograd._plugins.backends import backends
+        from agnograd._plugins.names import is_module
 
-        return ModuleSpec(name, cls) if backend in backends() else None  # type: ignore[arg-type]
+        found = inner in backends() or is_module(inner)
+        return ModuleSpec(name, cls) if found else None  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
         from agnograd._arrays.domains import namespace
+        from agnograd._plugins.names import is_module, named
 
-        return namespace(spec.name.rpartition(".")[2])
+        inner = spec.name.rpartition(".")[2]
+        if not is_module(inner):
+            return namespace(inner)
+        found = named(inner)
+        spec.loader_state = found.__spec__  # which this import is about to replace
+        return found
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Do nothing: a namespace is made with all that it has."""
+        """Do nothing but to leave the module its own name: it is made with all that it has."""
+        spec = module.__spec__
+        if spec is not None and spec.loader_state is not None:
+            module.__spec__ = spec.loader_state
 
 
-sys.meta_path.append(_Namespaces)
+sys.meta_path.append(_Modules)
 
 if PROCESS_PLUGINS:
     from agnograd._hooks.activation import activate_process_plugins

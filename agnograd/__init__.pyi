@@ -1,5 +1,7 @@
 # The public names and where they come from: agnograd imports each when it is first used.
-from . import autodiff, bridge, certify, errors, extend, testing
+import agnograd_certify as certify
+
+from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
 from ._compile.compiled import compile

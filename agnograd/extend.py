@@ -48,9 +48,11 @@ if TYPE_CHECKING:
     from agnograd._levels.interpretation import Interpretation
     from agnograd._levels.interpreted import Interpreted, Run
     from agnograd._passes.dead import dead
+    from agnograd._plugins.backends import backend_named, is_array
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
+    from agnograd._plugins.info import library_of, versions
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.protocols import Protocol
@@ -110,6 +112,7 @@ __all__ = [
     "adjoint",
     "array",
     "as_ufunc",
+    "backend_named",
     "backend_of",
     "behind",
     "conjugate_if_complex",
@@ -127,6 +130,7 @@ __all__ = [
     "in_stacks",
     "inline",
     "inverse_permutation",
+    "is_array",
     "is_basic",
     "is_complex",
     "is_in_rows",
@@ -137,6 +141,7 @@ __all__ = [
     "itself",
     "keep_axes",
     "lent",
+    "library_of",
     "lowering_for",
     "named_function",
     "nbytes",
@@ -155,6 +160,7 @@ __all__ = [
     "switch",
     "unequal_shapes",
     "verify",
+    "versions",
     "with_keywords",
     "with_rank",
     "without_newaxis",
@@ -196,6 +202,8 @@ _LATER = {
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
+    **dict.fromkeys(("backend_named", "is_array"), "agnograd._plugins.backends"),
+    **dict.fromkeys(("library_of", "versions"), "agnograd._plugins.info"),
     "Lock": "agnograd._util.locks",
     "sensitivity": "agnograd._functions.sensitivity",
     "Uncopied": "agnograd._plugins.hook_plugins",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from agnograd._util.switches import VARIABLE, mode_of
+from agnograd.testing.page import check_writable
 
 _file = click.Path(dir_okay=False, path_type=Path)
 _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -68,18 +69,6 @@ def conformance(
     if status < 0:  # the library, most likely, has taken the process down
         status = _died(-status, given["json"])
     raise SystemExit(status)
-
-
-def check_writable(path: Path) -> None:
-    """Raise if a report cannot be written to a path, before the run that it is of."""
-    there = path.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
-        if not there:
-            path.unlink()
-    except OSError as error:
-        raise click.ClickException(f"no report can be written there: {error}") from error
 
 
 def _run(options: list[str], switches: str | None) -> int:

@@ -10,34 +10,60 @@ from typing import get_args
 
 import click
 
-from agnograd._cli.certify import certify
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
 from agnograd._hooks.activation import process_plugins
 from agnograd._ops.op import Status
 from agnograd._plugins.entry_points import (
     BACKENDS,
+    COMMANDS,
     PLUGINS,
     PROTOCOLS,
     conflicts,
     every,
     installed,
+    load,
     origin,
 )
 from agnograd._plugins.hook_plugins import plugins as known_plugins
 from agnograd._plugins.info import backend_rows, versions
 from agnograd._plugins.op_sets import ops as known_ops
+from agnograd.errors import PluginError
 
 _WIDE = 10_000  # characters, which no table needs
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def _broken(name: str, why: str) -> click.Command:
+    """Return a command that says why a plugin's cannot be loaded; all others work."""
+
+    def fail() -> None:
+        raise click.ClickException(why)
+
+    return click.Command(name, callback=fail, help=why)
+
+
+class _Commands(click.Group):
+    """Commands, and those of plugins: the group of entry points ``agnograd.commands``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *installed(COMMANDS)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in installed(COMMANDS):
+            return own
+        try:
+            return load(installed(COMMANDS)[cmd_name], click.Command)
+        except PluginError as error:
+            return _broken(cmd_name, str(error))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="agnograd")
 def main() -> None:
     """Differentiate array-API code: what is installed, and a start for what is not."""
 
 
-main.add_command(certify)
 main.add_command(conformance)
 main.add_command(scoreboard)
 

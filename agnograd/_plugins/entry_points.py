@@ -23,7 +23,9 @@ PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
 LOWERINGS = "agnograd.lowerings"
 ENGINES = "agnograd.engines"
-GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES)
+NAMES = "agnograd.names"
+COMMANDS = "agnograd.commands"
+GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES, NAMES, COMMANDS)
 OURS = "agnograd"
 T = TypeVar("T")
 
@@ -215,7 +217,8 @@ def load(entry: EntryPoint, kind: type[T] = object) -> T:  # type: ignore[assign
     except (Exception, SystemExit) as error:  # a script ends the process when it is imported
         raise PluginError(f"{shown} failed to load: {type(error).__name__}: {error}") from error
     if not isinstance(found, kind):
-        what = f"an agnograd.extend.{kind.__name__}"
+        root = kind.__module__.partition(".")[0]
+        what = f"{'an agnograd.extend' if root == OURS else f'a {root}'}.{kind.__name__}"
         raise PluginError(f"{shown} must name {what}, not {type(found).__name__}")
     return found
 

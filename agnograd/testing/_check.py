@@ -9,7 +9,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._transforms.gradients import vjp
 from agnograd._util.checks import callable_in, number_in
 from agnograd.errors import ArgumentError, NoGradientError
-from agnograd.testing._differences import Problem, cotangents, difference, gradient, is_single
+from agnograd.testing.differences import Problem, cotangents, difference, gradient, is_single
 
 __all__ = ["check_grad"]
 

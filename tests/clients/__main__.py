@@ -11,7 +11,7 @@ import time
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads it when it is imported
 
-from agnograd.certify._measure import Measured
+from agnograd_certify._measure import Measured
 
 from . import expected, matrix
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from agnograd.certify import Finding
+from agnograd_certify import Finding
 
 from .matrix import FOLDER, RIGHT, Expected, expectations, warnings
 

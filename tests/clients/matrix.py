@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from zlib import crc32
 
-from agnograd.certify._calls import TextCall
+from agnograd_certify._calls import TextCall
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]

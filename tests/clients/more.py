@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agnograd.certify._file import read_calls
-from agnograd.testing.conformance._gaps import Gap, read_gaps
+from agnograd.testing.gaps import Gap, read_gaps
+from agnograd_certify._file import read_calls
 
 from .matrix import BACKENDS, FOLDER, ROOT
 

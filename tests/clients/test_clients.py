@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from agnograd.certify import Finding
+from agnograd_certify import Finding
 from tests.clients import expected, matrix
 
 CALLS = matrix.calls()

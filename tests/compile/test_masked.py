@@ -6,8 +6,8 @@ import pytest
 import agnograd as ag
 from agnograd.errors import CompileError
 from agnograd.testing._case import Case
-from agnograd.testing._differences import Problem
 from agnograd.testing._samples import all_samples
+from agnograd.testing.differences import Problem
 from arrays import host
 from calls import profiled
 

@@ -924,3 +924,83 @@ def test_a_broken_protocol_is_left_out_with_a_warning(stranger, module):
         == 1
     )
     assert "'stranger' of stranger-pack 1.2.3 (stranger:protocol)" in errors
+
+
+NAMES = "[agnograd.names]\nmeasure = stranger:measure\nwhole = stranger\n"
+
+
+def test_names_of_agnograd_come_from_plugins(stranger):
+    code = """
+        import sys
+        import agnograd as ag
+
+        assert "stranger" not in sys.modules
+        assert {"measure", "whole", "grad"} <= set(dir(ag))
+        assert "stranger" not in sys.modules
+        assert ag.measure(2.0) == 4.0
+        import agnograd.whole
+        assert agnograd.whole is ag.whole is sys.modules["stranger"]
+        assert ag.whole.__spec__.name == "stranger"
+        from agnograd.whole import measure
+        assert measure is ag.measure
+        try:
+            ag.nothing
+        except AttributeError as error:
+            assert str(error) == "module 'agnograd' has no attribute 'nothing'"
+    """
+    stranger("def measure(x): return x * x\n", NAMES, code)
+
+
+def test_a_name_of_agnograd_own_is_no_plugin_s(stranger):
+    code = "import agnograd as ag; assert ag.grad is not 1 and ag.grad.__module__ != 'stranger'"
+    stranger("grad = 1\n", "[agnograd.names]\ngrad = stranger:grad\n", code)
+
+
+def test_a_broken_plugin_is_named_where_its_name_is_asked_for(stranger):
+    code = """
+        import agnograd as ag
+        from agnograd.errors import PluginError
+
+        ag.namespace("numpy")
+        try:
+            ag.measure
+        except PluginError as error:
+            assert "agnograd.names entry point 'measure' of stranger-pack 1.2.3" in str(error)
+            assert "No module named 'absent'" in str(error)
+        else:
+            raise AssertionError
+    """
+    stranger("import absent\n", NAMES, code)
+
+
+def test_commands_come_from_plugins(stranger):
+    module = """
+        import click
+
+        @click.command()
+        def greet():
+            \"\"\"Say hello.\"\"\"
+            click.echo("hello")
+    """
+    code = """
+        from click.testing import CliRunner
+        from agnograd._cli.main import main
+
+        run = CliRunner().invoke
+        assert run(main, ["greet"]).output == "hello\\n"
+        assert "Say hello." in run(main, ["--help"]).output
+        assert "Say hello." in run(main, ["greet", "--help"]).output
+        broken = run(main, ["broken"])
+        assert broken.exit_code == 1
+        assert "entry point 'broken' of stranger-pack 1.2.3 (absent:greet)" in broken.output
+        assert "No module named 'absent'" in broken.output
+        wrong = run(main, ["wrong"])
+        assert "must name a click.Command, not type" in wrong.output
+    """
+    entry_points = """
+        [agnograd.commands]
+        greet = stranger:greet
+        broken = absent:greet
+        wrong = click:Command
+    """
+    stranger(module, entry_points, code)

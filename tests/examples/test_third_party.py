@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agnograd.testing.conformance._gaps import read_gaps
+from agnograd.testing.gaps import read_gaps
 from distributions import install
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party"

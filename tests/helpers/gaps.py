@@ -7,7 +7,7 @@ conformance suite, and for array-api-tests.
 
 from pathlib import Path
 
-from agnograd.testing.conformance._gaps import read_gaps
+from agnograd.testing.gaps import read_gaps
 
 FOLDER = Path(__file__).parents[1] / "gaps"
 

@@ -101,8 +101,10 @@ def _of_command(path: str, command: click.Command) -> Iterator[str]:
     for parameter in command.params:
         options = [each for each in parameter.opts if each.startswith("--")]
         yield from (f"$ {path} {option}" for option in options)
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from _of_command(f"{path} {name}", inner)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from _of_command(f"{path} {name}", command.get_command(context, name))
 
 
 def _parameters(path: str, value: object) -> Iterator[str]:

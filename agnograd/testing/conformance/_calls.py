@@ -10,10 +10,10 @@ from agnograd._arrays.variable import Variable
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten_with_none, unflatten
 from agnograd.testing._case import Case, arrays_in
-from agnograd.testing._differences import constant, cotangents, is_inexact
-from agnograd.testing._host import on_host
 from agnograd.testing._samples import ArraySpec
 from agnograd.testing.conformance._trial import Trial
+from agnograd.testing.differences import constant, cotangents, is_inexact
+from agnograd.testing.host import on_host
 
 __all__ = ["Calls", "Outcome"]
 

@@ -13,7 +13,6 @@ import pytest
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import AgnogradError
 from agnograd.testing.conformance._basics import BackendError
-from agnograd.testing.conformance._gaps import Gap, GapError, read_gaps
 from agnograd.testing.conformance._report import result
 from agnograd.testing.conformance._suite import (
     Cell,
@@ -23,6 +22,7 @@ from agnograd.testing.conformance._suite import (
     cells,
     run,
 )
+from agnograd.testing.gaps import Gap, GapError, read_gaps
 
 __all__ = ["Item", "Suite", "selection_of"]
 

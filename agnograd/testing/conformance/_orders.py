@@ -8,9 +8,9 @@ from typing import Any
 from agnograd._arrays.variable import Variable
 from agnograd._transforms.gradients import vjp
 from agnograd.testing._case import arrays_in
-from agnograd.testing._differences import Problem, constant, cotangents, gradient
-from agnograd.testing._host import all_on_host
 from agnograd.testing.conformance._trial import Trial
+from agnograd.testing.differences import Problem, constant, cotangents, gradient
+from agnograd.testing.host import all_on_host
 
 __all__ = ["derivative", "gradient_of"]
 

@@ -15,10 +15,10 @@ from agnograd._plugins.op_sets import ops as known_ops
 from agnograd.testing._samples import Sample, all_samples
 from agnograd.testing.conformance._basics import check_basics
 from agnograd.testing.conformance._checks import CHECKS
-from agnograd.testing.conformance._gaps import Gap
 from agnograd.testing.conformance._mend import mend
 from agnograd.testing.conformance._needs import has_what_it_needs
 from agnograd.testing.conformance._trial import DOUBLE, NotApplicable, Trial, precisions
+from agnograd.testing.gaps import Gap
 
 __all__ = ["Cell", "Outcome", "Selection", "SelectionError", "cells", "run", "unsampled"]
 

@@ -11,8 +11,8 @@ from agnograd import autodiff
 from agnograd._arrays.domains import domain_named
 from agnograd._arrays.variable import Variable
 from agnograd.testing._case import Case, arrays_in
-from agnograd.testing._differences import Problem, cotangents
 from agnograd.testing._samples import ArraySpec, Sample
+from agnograd.testing.differences import Problem, cotangents
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain

@@ -9,10 +9,10 @@ from typing import Any
 from agnograd._arrays.variable import Variable
 from agnograd._batch.vmap import vmap
 from agnograd.errors import BatchingError, BatchingWarning
-from agnograd.testing._host import assert_close
 from agnograd.testing.conformance._calls import Calls, Outcome
 from agnograd.testing.conformance._needs import shape_needs_values
 from agnograd.testing.conformance._trial import NotApplicable, Trial
+from agnograd.testing.host import assert_close
 
 __all__ = ["batched"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from agnograd._compile.compiled import compile as compile_function
 from agnograd._plugins.lowerings import lowering_for
 from agnograd.errors import CompileError
-from agnograd.testing._host import assert_close
 from agnograd.testing._samples import Sample
 from agnograd.testing.conformance._calls import Calls, Outcome
 from agnograd.testing.conformance._needs import shape_needs_values
 from agnograd.testing.conformance._trial import NotApplicable, Trial
+from agnograd.testing.host import assert_close
 
 __all__ = ["compiled"]
 

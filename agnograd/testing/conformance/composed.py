@@ -15,11 +15,11 @@ from agnograd._compile.compiled import compile as compile_function
 from agnograd._transforms.gradients import jvp, linearize, vjp
 from agnograd._transforms.jacobian import Direction, jacobian
 from agnograd.errors import BatchingError, BatchingWarning, CompileError
-from agnograd.testing._differences import cotangents
-from agnograd.testing._host import all_on_host, assert_close, inner
 from agnograd.testing.conformance._calls import Calls
 from agnograd.testing.conformance._needs import shape_needs_values
 from agnograd.testing.conformance._trial import NotApplicable, Trial
+from agnograd.testing.differences import cotangents
+from agnograd.testing.host import all_on_host, assert_close, inner
 
 __all__ = ["composed"]
 

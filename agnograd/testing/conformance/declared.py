@@ -6,8 +6,8 @@ from operator import attrgetter
 
 from agnograd import autodiff
 from agnograd._plugins.op_sets import registered
-from agnograd.testing._host import assert_close, on_host
 from agnograd.testing.conformance._trial import NotApplicable, Recorded, Trial
+from agnograd.testing.host import assert_close, on_host
 
 __all__ = ["declared"]
 

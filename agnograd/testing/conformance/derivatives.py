@@ -10,10 +10,10 @@ from agnograd._ops.op import Rule
 from agnograd._transforms.gradients import jvp
 from agnograd.testing._case import arrays_in
 from agnograd.testing._check import check_grad
-from agnograd.testing._differences import Problem, cotangents, difference
-from agnograd.testing._host import all_on_host, assert_close, inner
 from agnograd.testing.conformance._orders import derivative, gradient_of
 from agnograd.testing.conformance._trial import Recorded, Trial
+from agnograd.testing.differences import Problem, cotangents, difference
+from agnograd.testing.host import all_on_host, assert_close, inner
 
 __all__ = ["first_derivative", "forward_mode", "gradient_form", "second_derivative"]
 

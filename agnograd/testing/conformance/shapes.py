@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from agnograd import autodiff
 from agnograd._arrays.variable import Variable
-from agnograd.testing._host import assert_close, on_host
 from agnograd.testing._samples import ArraySpec
 from agnograd.testing.conformance._trial import NotApplicable, Recorded, Trial
+from agnograd.testing.host import assert_close, on_host
 
 __all__ = ["layouts", "shapes"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from agnograd import autodiff
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.op_sets import registered
-from agnograd.testing._differences import cotangents
-from agnograd.testing._host import assert_close, on_host
 from agnograd.testing.conformance._trial import NotApplicable, Trial
+from agnograd.testing.differences import cotangents
+from agnograd.testing.host import assert_close, on_host
 
 __all__ = ["shared_inputs"]
 

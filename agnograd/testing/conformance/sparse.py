@@ -11,11 +11,11 @@ from agnograd._arrays.variable import Variable
 from agnograd._sparse.pattern import Sparsity, sparsity
 from agnograd._transforms.gradients import vjp
 from agnograd.errors import NoGradientError, SparsityError
-from agnograd.testing._differences import is_inexact
-from agnograd.testing._host import on_host
 from agnograd.testing.conformance._calls import Calls
 from agnograd.testing.conformance._needs import shape_needs_values
 from agnograd.testing.conformance._trial import NotApplicable, Trial
+from agnograd.testing.differences import is_inexact
+from agnograd.testing.host import on_host
 
 __all__ = ["sparse"]
 

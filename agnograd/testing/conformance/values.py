@@ -6,9 +6,9 @@ from operator import attrgetter
 from typing import Any
 
 from agnograd.testing._case import Case, arrays_in
-from agnograd.testing._host import assert_close, copied, on_host
 from agnograd.testing.conformance._orders import derivative
 from agnograd.testing.conformance._trial import NotApplicable, Recorded, Trial
+from agnograd.testing.host import assert_close, copied, on_host
 
 __all__ = ["agrees_with_numpy", "forward", "inputs_unchanged"]
 

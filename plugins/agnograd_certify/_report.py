@@ -13,10 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from agnograd._plugins.info import library_of, versions
-from agnograd.certify._findings import CHECKS, STATUSES, Finding
 from agnograd.errors import AgnogradError
-from agnograd.testing.conformance._page import filled
+from agnograd.extend import library_of, versions
+from agnograd.testing.page import filled
+from agnograd_certify._findings import CHECKS, STATUSES, Finding
 
 __all__ = ["badge", "cell", "page", "report", "verdict", "write", "write_badge"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from agnograd._plugins.backends import is_array
-from agnograd.certify._calls import Certifiable, plain_numpy
+from agnograd.extend import is_array
+from agnograd_certify._calls import Certifiable, plain_numpy
 
 __all__ = ["ATOL", "RTOL", "Probe", "floating", "is_inexact", "tolerance"]
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from agnograd import errors
-from agnograd._plugins.backends import backend_named, backends
+from agnograd import backends, errors
+from agnograd.extend import backend_named
 
 __all__ = [
     "BAD",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-HELPERS = Path(__file__).parents[1] / "helpers"
+HELPERS = Path(__file__).parents[2] / "helpers"
 TESTS = """
 import numpy as np
 import planted_library as planted
-from agnograd.certify import differentiable
+from agnograd_certify import differentiable
 
 x = np.asarray([0.5, 1.5])
 CALLS = [
@@ -59,10 +59,10 @@ def test_without_the_option_tests_are_as_they_were(run):
 
 def test_the_plugin_imports_nothing_of_agnograd():
     loaded = "set(sys.modules)"
-    code = f"import sys, pytest, agnograd; a = {loaded}; import agnograd.certify.plugin; "
+    code = f"import sys, pytest, agnograd; a = {loaded}; import agnograd_certify.plugin; "
     code += f"print(*({loaded} - a))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {"agnograd.certify", "agnograd.certify.plugin"}
+    assert set(done.stdout.split()) == {"agnograd_certify", "agnograd_certify.plugin"}
 
 
 def test_each_call_is_a_test_on_each_backend(run, tmp_path):

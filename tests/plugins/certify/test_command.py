@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from agnograd._cli.main import main
-from agnograd.certify import _calls
-from agnograd.certify._file import CallsError, read_calls
-from agnograd.certify._findings import said as told
-from agnograd.certify._gaps import against
-from agnograd.testing.conformance._gaps import Gap
+from agnograd.testing.gaps import Gap
+from agnograd_certify import _calls
+from agnograd_certify._file import CallsError, read_calls
+from agnograd_certify._findings import said as told
+from agnograd_certify._gaps import against
 
-HELPERS = Path(__file__).parents[1] / "helpers"
+HELPERS = Path(__file__).parents[2] / "helpers"
 PROGRAM = Path(sys.executable).with_name("agnograd")
 SETUP = 'setup = "from planted_library import *"\n'.replace("import *", "import {names}")
 INPUTS = "\n[inputs]\nx = [0.5, 1.5]\n"
@@ -124,8 +124,8 @@ def test_gaps_of_backends_that_are_not_run_stay_in_the_file(certify, tmp_path):
 def test_a_reason_does_not_say_where_a_library_is_installed():
     error = ValueError(f"ag.compile at {_calls.__file__}:3 in page: not {__file__}")
     assert told(error) == (
-        "ValueError: ag.compile at agnograd/certify/_calls.py:3 in page: "
-        "not tests/certify/test_command.py"
+        "ValueError: ag.compile at agnograd_certify/_calls.py:3 in page: "
+        "not tests/plugins/certify/test_command.py"
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from agnograd.certify._items import Certificate
+    from agnograd_certify._items import Certificate
 
 __all__: list[str] = []
 
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--differentiable",
         action="store_true",
-        help="also certify the calls that tests declare with agnograd.certify.differentiable",
+        help="also certify the calls that tests declare with agnograd_certify.differentiable",
     )
     for name, metavar, text in (
         (
@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker, and listen to results where they come together."""
     config.addinivalue_line("markers", MARKER)
     if config.getoption("differentiable"):
-        from agnograd.certify._items import Settings
+        from agnograd_certify._items import Settings
 
         config.stash[SETTINGS] = Settings(config)
         if not hasattr(config, "workerinput"):  # pytest-xdist's workers report to one process

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agnograd.certify._findings import Finding
-from agnograd.certify._report import cell, page, report
+from agnograd_certify._findings import Finding
+from agnograd_certify._report import cell, page, report
 
 MARKUP = "<b>f</b>(x)</script><!-- &amp;"
 CELLS = [

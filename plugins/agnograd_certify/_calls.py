@@ -9,10 +9,10 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-from agnograd._plugins.backends import backend_named, is_array
-from agnograd._util.deferred import function_from
-from agnograd._util.trees import flatten, paths, unflatten
+import optree
+
 from agnograd.errors import ArgumentError
+from agnograd.extend import backend_named, function_from, is_array
 
 __all__ = ["Certifiable", "Differentiable", "TextCall", "differentiable", "plain_numpy"]
 
@@ -57,7 +57,8 @@ class Differentiable(Certifiable):
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]):
         self._f = f
-        self._leaves, self._tree = flatten((args, kwargs))
+        given: Any = (args, kwargs)
+        self._leaves, self._tree = optree.tree_flatten(given)
         self._chosen = [place for place, leaf in enumerate(self._leaves) if is_array(leaf)]
         self.arrays = [self._numpy(self._leaves[place]) for place in self._chosen]
         if not any(each.dtype.kind in "fc" for each in self.arrays):
@@ -66,7 +67,7 @@ class Differentiable(Certifiable):
                 "or complex dtype, and so there is nothing to differentiate; Python's numbers are "
                 "constants: pass numpy.asarray(0.5)"
             )
-        found = paths((args, kwargs))
+        found = optree.tree_paths(given)
         self.names = [_argument(f, found[place]) for place in self._chosen]
         self.name = f"{_title(f)}({_shown(args, kwargs)})"
         self.theirs = ((getattr(f, "__module__", None) or "").partition(".")[0],)
@@ -96,7 +97,7 @@ class Differentiable(Certifiable):
         filled = list(self._leaves)
         for place, array in zip(self._chosen, arrays, strict=True):
             filled[place] = array
-        args, kwargs = unflatten(self._tree, filled)
+        args, kwargs = optree.tree_unflatten(self._tree, filled)
         return self._f(*args, **kwargs)
 
     def _numpy(self, leaf: Any) -> Any:
@@ -139,7 +140,7 @@ def differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Diffe
     Examples
     --------
     >>> import numpy as np
-    >>> from agnograd.certify import differentiable
+    >>> from agnograd_certify import differentiable
     >>> def energy(x, scale):
     ...     xp = x.__array_namespace__()
     ...     return xp.sum(xp.sin(x) ** 2) * scale

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import agnograd as ag
-from agnograd.certify._calls import plain_numpy
-from agnograd.certify._findings import Finding, of_error
-from agnograd.certify._gradient import array_of, listening
-from agnograd.certify._probe import Probe, is_inexact
-from agnograd.testing._differences import Problem, cotangents, difference, drawn, gradient
-from agnograd.testing._host import all_on_host, inner
+from agnograd.testing.differences import Problem, cotangents, difference, drawn, gradient
+from agnograd.testing.host import all_on_host, inner
+from agnograd_certify._calls import plain_numpy
+from agnograd_certify._findings import Finding, of_error
+from agnograd_certify._gradient import array_of, listening
+from agnograd_certify._probe import Probe, is_inexact
 
 __all__ = ["Further"]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import agnograd as ag
-from agnograd.certify._calls import plain_numpy
-from agnograd.certify._findings import Finding, of_error, place_of, short
-from agnograd.certify._locator import Locator
-from agnograd.certify._probe import ATOL, RTOL, Probe, tolerance
 from agnograd.errors import LostGradientWarning
-from agnograd.testing._host import on_host
+from agnograd.testing.host import on_host
+from agnograd_certify._calls import plain_numpy
+from agnograd_certify._findings import Finding, of_error, place_of, short
+from agnograd_certify._locator import Locator
+from agnograd_certify._probe import ATOL, RTOL, Probe, tolerance
 
 __all__ = ["Gradient", "array_of", "listening", "texts", "unsupported"]
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import agnograd as ag
-from agnograd.certify import _report
-from agnograd.certify._calls import Differentiable
-from agnograd.certify._findings import CHECKS
-from agnograd.certify._gaps import against, cell_name, gap_of
-from agnograd.certify._measure import Measured, available, chosen_checks
 from agnograd.errors import AgnogradError
-from agnograd.testing.conformance._gaps import Gap, GapError, read_gaps
+from agnograd.testing.gaps import Gap, GapError, read_gaps
+from agnograd_certify import _report
+from agnograd_certify._calls import Differentiable
+from agnograd_certify._findings import CHECKS
+from agnograd_certify._gaps import against, cell_name, gap_of
+from agnograd_certify._measure import Measured, available, chosen_checks
 
 __all__ = ["Certificate", "DifferentiableItem", "Settings"]
 

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agnograd._util.deferred import function_from
-from agnograd.certify._calls import TextCall, plain_numpy
+from agnograd.extend import function_from
+from agnograd_certify._calls import TextCall, plain_numpy
 
 __all__ = ["CallsError", "CallsFile", "read_calls"]
 

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agnograd.certify._file import CallsError, read_calls
-from agnograd.certify._measure import Measured, available
-from agnograd.certify._report import cell
+from agnograd_certify._file import CallsError, read_calls
+from agnograd_certify._measure import Measured, available
+from agnograd_certify._report import cell
 
 __all__ = ["main"]
 

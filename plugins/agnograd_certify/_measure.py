@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import agnograd as ag
-from agnograd._plugins.backends import backend_named
-from agnograd._util.locks import Lock
-from agnograd.certify._calls import Certifiable, Differentiable
-from agnograd.certify._findings import BAD, CHECKS, Finding, of_error
-from agnograd.certify._gradient import Gradient, listening, texts, unsupported
-from agnograd.certify._more import Further
-from agnograd.certify._probe import Probe
 from agnograd.errors import ArgumentError
+from agnograd.extend import Lock, backend_named
+from agnograd_certify._calls import Certifiable, Differentiable
+from agnograd_certify._findings import BAD, CHECKS, Finding, of_error
+from agnograd_certify._gradient import Gradient, listening, texts, unsupported
+from agnograd_certify._more import Further
+from agnograd_certify._probe import Probe
 
 __all__ = ["Measured", "available", "certify", "chosen_checks"]
 
@@ -48,7 +47,7 @@ def certify(
     Examples
     --------
     >>> import numpy as np
-    >>> from agnograd.certify import certify, differentiable
+    >>> from agnograd_certify import certify, differentiable
     >>> x = np.asarray([0.5, 1.0])
     >>> certify(differentiable(np.tanh, x), checks=["gradient"])["gradient"].status
     'right'

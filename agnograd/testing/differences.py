@@ -14,8 +14,8 @@ from agnograd._util.trees import flatten, unflatten
 from agnograd._util.trees import leaves as tree_leaves
 from agnograd._util.trees import paths as tree_paths
 from agnograd.errors import UnsupportedArrayError
-from agnograd.testing._host import all_on_host, inner
 from agnograd.testing._samples import nested
+from agnograd.testing.host import all_on_host, inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain

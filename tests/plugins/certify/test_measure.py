@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import planted_library as planted
-from agnograd.certify import CHECKS, certify, differentiable
-from agnograd.certify._calls import TextCall
-from agnograd.certify._measure import Measured
 from agnograd.errors import ArgumentError
+from agnograd_certify import CHECKS, certify, differentiable
+from agnograd_certify._calls import TextCall
+from agnograd_certify._measure import Measured
 
 x = np.asarray([0.5, 1.5])
 INPUTS = {"x": x, "y": x[:1], "z": np.asarray([0.5 + 1j, 1.5 - 0.5j]), "i": np.asarray([1, 0])}

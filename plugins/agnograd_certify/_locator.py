@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.certify._findings import innermost, place_of
 from agnograd.hookspecs import hookimpl
+from agnograd_certify._findings import innermost, place_of
 
 __all__ = ["Locator"]
 

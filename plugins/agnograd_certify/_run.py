@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from agnograd.certify._file import CallsError
-from agnograd.certify._findings import Finding
-from agnograd.certify._report import cell
+from agnograd_certify._file import CallsError
+from agnograd_certify._findings import Finding
+from agnograd_certify._report import cell
 
 __all__ = ["CallsRun"]
 
@@ -91,7 +91,7 @@ class CallsRun:
 
     def _until_it_ends(self, note: Any) -> tuple[tuple[str, str] | None, Finding | None]:
         """Run a process to its end; return what it was at and why it ended, if not by itself."""
-        command = [sys.executable, "-m", "agnograd.certify._worker"]
+        command = [sys.executable, "-m", "agnograd_certify._worker"]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
-from agnograd._cli.conformance import check_writable
+from agnograd.testing.page import check_writable
+
+__all__ = ["certify"]
 
 _file = click.Path(dir_okay=False, path_type=Path)
 _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -64,10 +66,10 @@ def certify(
 
     The exit status is 0 if nothing is bad but known gaps, and all known gaps are still bad.
     """
-    from agnograd.certify._file import CallsError, read_calls
-    from agnograd.certify._findings import CHECKS
-    from agnograd.certify._measure import chosen_checks
-    from agnograd.certify._run import CallsRun
+    from agnograd_certify._file import CallsError, read_calls
+    from agnograd_certify._findings import CHECKS
+    from agnograd_certify._measure import chosen_checks
+    from agnograd_certify._run import CallsRun
 
     if calls is None:
         raise click.UsageError(_no_calls(module))
@@ -99,7 +101,7 @@ def certify(
 
 
 def _no_calls(module: str) -> str:
-    from agnograd.certify._file import EXAMPLE
+    from agnograd_certify._file import EXAMPLE
 
     return (
         f"--calls FILE says which calls of {module} are made. Such a file is TOML:\n\n{EXAMPLE}\n\n"
@@ -121,7 +123,7 @@ def _check_backends(names: Sequence[str]) -> None:
 
 def _known(gaps: Path | None, update: bool) -> list[Any]:
     """Return the known gaps; there need be no file of them yet if it is to be written."""
-    from agnograd.testing.conformance._gaps import read_gaps
+    from agnograd.testing.gaps import read_gaps
 
     if gaps is None or (update and not gaps.exists()):
         return []
@@ -135,7 +137,7 @@ def _known(gaps: Path | None, update: bool) -> list[Any]:
 
 def _written(gaps: Path, cells: list[dict[str, Any]], known: Sequence[Any]) -> list[Any]:
     """Write the known gaps, say what is new among them, and return them."""
-    from agnograd.certify._gaps import against, write_gaps
+    from agnograd_certify._gaps import against, write_gaps
 
     _print(against(known, cells).new)
     click.echo(f"{gaps}: {write_gaps(gaps, cells, known)} known gaps")
@@ -170,8 +172,8 @@ def _conclude(
     reports: dict[str, Path | None],
 ) -> dict[str, Any]:
     """Write the reports, and print what is not right."""
-    from agnograd.certify import _report
-    from agnograd.certify._gaps import against
+    from agnograd_certify import _report
+    from agnograd_certify._gaps import against
 
     new, stale = against(known, cells)
     stale = [] if stopped else stale
