@@ -22,6 +22,7 @@ __all__ = [
     "PluginWarning",
     "RuleError",
     "SolverError",
+    "SolverWarning",
     "SparsityError",
     "UnknownBackendError",
     "UnknownPluginError",
@@ -66,7 +67,7 @@ class CompileError(AgnogradError, TypeError):
 
 
 class CompileWarning(UserWarning):
-    """A compiled function was traced too often, and is called as it is from now on."""
+    """A compiled function was traced too often, or reads what programs cannot compare."""
 
 
 class FreedGraphError(AgnogradError, RuntimeError):
@@ -167,6 +168,10 @@ class SolverError(AgnogradError, RuntimeError):
     The Jacobian of the equation is singular at the solution, or too badly conditioned for the
     method that was chosen.
     """
+
+
+class SolverWarning(UserWarning):
+    """A solution of ``ag.implicit`` does not solve its equation, or is NaN."""
 
 
 class SparsityError(AgnogradError, TypeError):

@@ -16,12 +16,14 @@ from agnograd._levels.interpreted import payload_of
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._util.checks import callable_in, positive_in
+from agnograd._util.remaking import remade
 from agnograd._util.trees import axes_of, flatten_with_none, map_leaves, unflatten
 from agnograd.errors import ArgumentError, BatchingError
 
 Axes = Any
 
 
+@remade
 def vmap(
     f: Callable[..., Any],
     in_axes: Axes = 0,

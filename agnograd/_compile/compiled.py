@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import Domain
@@ -37,6 +34,7 @@ from agnograd._surroundings.surroundings import Surroundings
 from agnograd._transforms.passes import OtherLevelError
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
+from agnograd._util.remaking import name_of, packed, unpacked
 from agnograd._util.switches import switch
 from agnograd._util.trees import flatten, flatten_in_order, map_leaves
 from agnograd.errors import CompileWarning
@@ -303,12 +301,10 @@ class CompiledFunction:
 
     def __reduce__(self) -> Any:
         """Return what a pickle or a copy makes: by name if it has one, or of what it compiles."""
-        module = sys.modules.get(self.function.__module__ or "")
-        name = getattr(self, "__qualname__", "")
-        with suppress(AttributeError):
-            if attrgetter(name)(module) is self:
-                return name
-        return CompiledFunction, (self.function, self._lowering, self._static.given)
+        name = name_of(self)
+        if name is not None:
+            return name
+        return _remade, (packed(self.function), self._lowering, self._static.given)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Compile the function once more, for these arguments, and return what came of it.
@@ -390,6 +386,11 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
     return CompiledFunction(f, lowering, static)
+
+
+def _remade(function: Any, lowering: str, static: Any) -> CompiledFunction:
+    """Return the compiled function that a pickle has."""
+    return CompiledFunction(unpacked(function), lowering, static)
 
 
 def _warn(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agnograd._compile.entry import constants_in, raw_of
 from agnograd._compile.listing import Listing, of_fact, seconds
@@ -63,6 +63,12 @@ class Explanation(NamedTuple):
     def __repr__(self) -> str:
         steps = sum(len(part.program.steps) for part in self.parts)
         return f"<explanation of {self.name}: {steps} steps, lowering {self.lowering!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an explanation has the programs of this process, and is neither copied nor pickled: "
+            "keep its text, explanation.text(None)"
+        )
 
     def text(self, steps: int | None = 60) -> str:
         """Return the report, with at most so many steps of each program; None is for all."""

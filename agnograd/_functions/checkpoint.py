@@ -32,6 +32,7 @@ from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, kept_now, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._util.checks import callable_in, is_variable
+from agnograd._util.remaking import remade
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import FreedGraphError, RuleError
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@remade
 def checkpoint(f: F, *, policy: Any = None) -> F:
     """Return a version of ``f`` for which the graph keeps only the arguments.
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived, is_tracked
+from agnograd._arrays.levels import derived, is_tracked, levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._functions.runs import Prepared
@@ -21,7 +25,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.members import warn_of_members
 from agnograd._util.trees import flatten, unflatten
-from agnograd.errors import LostGradientError, RuleError
+from agnograd.errors import LostGradientError, RuleError, SolverWarning
 
 
 class Equation(NamedTuple):
@@ -109,6 +113,40 @@ class SolverCall(Prepared):
                 "arguments, and whose gradient would be lost: pass it as an argument, or "
                 "x.detach()"
             )
+
+        domain, wrong = domain_of(found[0]), ""
+        if not (domain.backend.level or domain.backend.capabilities.lazy):
+            with domain.backend.quiet(), suppress(Exception):  # arrays may be traced
+                wrong = self._wrong(domain, found, leaves, arrays)
+        if wrong:
+            warnings.warn(
+                f"AGNOGRAD: {self.name}: {wrong}: its derivatives are those of no solution",
+                SolverWarning,
+                stacklevel=levels_up(),
+            )
+
+    def _wrong(
+        self,
+        domain: Domain,
+        found: Sequence[Any],
+        leaves: Sequence[Variable],
+        arrays: Sequence[Any],
+    ) -> str:
+        """Return why a solution does not solve the equation, as far as one can tell; else "".
+
+        It does not if the residual changes by less than its own size when each unknown moves by a
+        thousandth of itself and of 1. What rounding leaves of a residual is never too much.
+        """
+        xp = domain.library
+        size = _most(domain, map(raw, leaves))
+        if not math.isfinite(size + _most(domain, found)):
+            return "the solution or its residual is not finite"
+        if size > math.sqrt(xp.finfo(found[0].dtype).eps):
+            moved = [x + 1e-3 * (xp.abs(x) + 1.0) for x in found]
+            pairs = zip(leaves, self.residual_of(moved, *arrays), strict=True)
+            if size > _most(domain, (raw(one) - raw(other) for one, other in pairs)):
+                return f"the residual is {size:.1e} at the solution"
+        return ""
 
     def _refuse(self, what: str) -> None:
         raise LostGradientError(
@@ -223,6 +261,13 @@ class Solution(Function):
         v = layout.pack(found)
         b = pushed(partial(call.equations(layout), v), arrays, tangents)
         return tuple(layout.unpack(call.system(layout, memory).flipped.solved(-b, v, *arrays)))
+
+
+def _most(domain: Domain, arrays: Iterable[Any]) -> float:
+    """Return the largest absolute value in arrays; NaN if there is one."""
+    xp = domain.library
+    each = (float(xp.max(xp.abs(x))) for x in arrays if domain.size(x))
+    return reduce(lambda a, b: a if a != a or a > b else b, each, 0.0)
 
 
 def _raw_or_none(x: Any) -> Any:

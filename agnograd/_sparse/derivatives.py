@@ -16,6 +16,7 @@ from agnograd._sparse.symmetric import coloured_symmetrically
 from agnograd._transforms.gradients import grad
 from agnograd._transforms.trace import ArgNums
 from agnograd._util.checks import argnums_in, callable_in, positive_in
+from agnograd._util.remaking import packed, remade, unpacked
 from agnograd.errors import ArgumentError
 
 Direction = Literal["auto", "forward", "reverse", "both"]
@@ -54,6 +55,10 @@ class SparseDerivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Find the pattern, colour it, and return the derivative."""
         return self.prepare(*args, **kwargs)(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        """Return what a pickle has: the call that made this."""
+        return unpacked, (packed(self),)
 
     def prepare(self, *args: Any, **kwargs: Any) -> PreparedDerivative:
         """Return the same function with its pattern and colours, for arguments like these."""
@@ -107,6 +112,7 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
     return derivative.prepare(*args, **kwargs)
 
 
+@remade
 def sparse_jacobian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -185,6 +191,7 @@ def sparse_jacobian(
     return SparseDerivative(f, known, partial(searched, f, positions, local), local, compressed)
 
 
+@remade
 def sparse_hessian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,

@@ -11,9 +11,11 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
+from agnograd._util.remaking import remade
 from agnograd.errors import NoGradientError, UnsupportedArrayError
 
 
+@remade
 def elementwise_grad(f: Function, argnums: ArgNums = 0) -> Function:
     """Return a function that computes the derivative of an element-wise function, in one pass.
 
@@ -69,6 +71,7 @@ def elementwise_grad(f: Function, argnums: ArgNums = 0) -> Function:
     return differentiated
 
 
+@remade
 def holomorphic_grad(f: Function, argnums: ArgNums = 0) -> Function:
     """Return a function that computes the complex derivative of a holomorphic function.
 

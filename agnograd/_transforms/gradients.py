@@ -16,6 +16,7 @@ from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.deferred import later
+from agnograd._util.remaking import remade
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
@@ -48,6 +49,7 @@ def _leaves_like(given: Any, tree: Any, what: str, of: str) -> list[Any]:
     return leaves
 
 
+@remade
 def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the value of ``f`` and its gradient.
 
@@ -113,6 +115,7 @@ def _gradient_of(
     return differentiated
 
 
+@remade
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the gradient of ``f``.
 
@@ -280,6 +283,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     return trace.out(trace.result), unflatten(tree, push(outputs))
 
 
+@remade
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     """Return a function that computes the second derivatives of ``f``.
 

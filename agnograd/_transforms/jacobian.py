@@ -20,6 +20,7 @@ from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, positive_in
 from agnograd._util.deferred import later
+from agnograd._util.remaking import remade
 from agnograd._util.switches import switch
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
@@ -43,6 +44,7 @@ FEW_PASSES = switch("FEW_PASSES", 16, least=0, most=2**62, module=__name__)
 _clock = perf_counter
 
 
+@remade
 def jacobian(
     f: Function,
     argnums: ArgNums = 0,

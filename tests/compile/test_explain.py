@@ -243,6 +243,8 @@ def test_sizes_have_units(pair):
 )
 def test_copies_and_pickles_have_the_function_and_the_options(make):
     assert make(decorated) is decorated
+    with pytest.raises(TypeError, match=r"keep its text, explanation.text\(None\)"):
+        pickle.dumps(decorated.explain(W, X))
     compiled = ag.compile(layer, lowering="plain", static="power")
     made = make(compiled)
     assert made.function is layer

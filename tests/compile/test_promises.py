@@ -1,5 +1,8 @@
 """What holds in every call, also where a function has no program for it."""
 
+import copy
+import functools
+import pickle
 from collections import OrderedDict, defaultdict
 from typing import NamedTuple
 
@@ -10,6 +13,7 @@ import pytest
 import agnograd as ag
 from agnograd.errors import CompileWarning
 
+xp = ag.namespace("numpy")
 FIRST, SECOND = np.asarray([0.3, 0.4]), np.asarray([1.0, 2.0])
 
 
@@ -174,3 +178,67 @@ def test_constants_of_another_library_are_not_shared_either(xp, library):
         constant[...] = -1.0
         np.testing.assert_array_equal(np.asarray(made), expected)
         np.testing.assert_array_equal(np.asarray(same), expected)
+
+
+# -- pickles --------------------------------------------------------------------------------------
+
+
+def squared(x):
+    return xp.sum(x * x)
+
+
+def elements(x):
+    return x * x * x
+
+
+@ag.checkpoint
+def kept(x):
+    return xp.sum(xp.exp(x))
+
+
+TRANSFORMED = {
+    "grad": lambda: ag.grad(squared),
+    "value_and_grad": lambda: ag.value_and_grad(squared),
+    "vmap of grad": lambda: ag.vmap(ag.grad(squared, argnums=0), in_axes=1),
+    "grad of grad": lambda: ag.grad(lambda_free),
+    "jacobian": lambda: ag.jacobian(elements, mode="forward"),
+    "hessian": lambda: ag.hessian(squared),
+    "elementwise": lambda: ag.elementwise_grad(elements),
+    "checkpoint": lambda: ag.grad(ag.checkpoint(squared)),
+    "decorated": lambda: ag.grad(kept),
+    "sparse": lambda: ag.sparse_jacobian(elements),
+    "compiled inside": lambda: ag.grad(ag.compile(squared)),
+}
+
+
+def lambda_free(x):
+    return xp.sum(ag.grad(squared)(x) ** 2)
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))]
+)
+def test_compiled_transformations_are_pickled_by_what_they_are_of(name, make):
+    compiled = ag.compile(TRANSFORMED[name](), lowering="plain")
+    x = np.asarray([[0.5, -1.0, 2.0]]).T if name == "vmap of grad" else np.asarray([0.5, -1.0])
+    expected, found = compiled(x), make(compiled)(x)
+    for one, other in zip(optree.tree_leaves(expected), optree.tree_leaves(found), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_a_user_makes_of_a_transformation_is_not_pickled_as_it():
+    gradient = ag.grad(squared)
+
+    @functools.wraps(gradient)
+    def twice(x):
+        return 2.0 * gradient(x)
+
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(ag.compile(twice))
+
+
+def test_a_sparse_derivative_is_pickled():
+    made = pickle.loads(pickle.dumps(ag.sparse_jacobian(elements)))
+    x = np.asarray([0.5, -1.0])
+    assert (made(x) != ag.sparse_jacobian(elements)(x)).nnz == 0

@@ -15,6 +15,7 @@ from agnograd.errors import (
     MixedBackendsError,
     RuleError,
     SolverError,
+    SolverWarning,
     UnsupportedArrayError,
 )
 from agnograd.testing import record_events
@@ -554,3 +555,26 @@ def test_options_that_do_not_go_together(options, message):
         ag.implicit(math.sqrt, **options)
     with pytest.raises(ArgumentError, match="solver must be a function"):
         ag.implicit(1.0, len)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(1.5, "the residual is 2.5e-01 at the solution"), (math.nan, "not finite"), (1.4141, None)],
+)
+def test_a_solution_that_solves_nothing_is_warned_of(xp, found, said, dtype):
+    @ag.implicit(residual=lambda x, a: x * x - a)
+    def root(a):
+        return xp.asarray(found, dtype=a.dtype)
+
+    a = made(xp, 2.0, dtype)
+    if said is None or xp.__name__.endswith("dask"):  # which looks at no value
+        assert float(ag.grad(root)(a)) == pytest.approx(0.5 / found, rel=1e-4, nan_ok=True)
+        return
+    with pytest.warns(SolverWarning, match=f"root: .*{said}.*of no solution"):
+        ag.grad(root)(a)
+
+
+def test_what_solves_a_badly_scaled_equation_is_not_warned_of(xp):
+    root = ag.implicit(lambda a: a, residual=lambda x, a: 1e12 * (x - a) + 1e-3)
+    assert float(ag.grad(root)(made(xp, 2.0))) == 1.0
