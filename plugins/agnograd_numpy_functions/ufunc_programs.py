@@ -142,7 +142,7 @@ def _logical(name: str) -> Callable[..., Array]:
 
 
 def _lambertw(xp: Any, z: Array, k: Array, tol: Array) -> Array:
-    return xp.special.lambertw(z, k.item(), tol.item())
+    return xp.special.lambertw(z, k, tol.item())
 
 
 def _zeta(xp: Any, x: Array, q: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
 from typing import Any
 
@@ -81,6 +82,8 @@ def categorical(xp: Any, key: Any, logits: Any, shape: Any = None, *, axis: int 
     Returns
     -------
     array, of the dtype of indices
+        Where a logit is NaN, or all are minus infinity, it is the number of categories, which is
+        the index of none.
     """
     if not xp.isdtype(logits.dtype, "real floating"):
         logits = xp.astype(logits, xp.empty((0,)).dtype)
@@ -90,7 +93,10 @@ def categorical(xp: Any, key: Any, logits: Any, shape: Any = None, *, axis: int 
     if shape[len(shape) - len(own) :] != own:
         raise ValueError(f"random.categorical: the shape {shape} does not end with {own}")
     full = (*shape, logits.shape[-1])
-    return xp.argmax(logits + xp.random.gumbel(key, full, dtype=logits.dtype), axis=-1)
+    noisy = logits + xp.random.gumbel(key, full, dtype=logits.dtype)
+    found = xp.argmax(noisy, axis=-1)
+    some = xp.max(noisy, axis=-1) > -math.inf  # which is not so of NaN
+    return xp.where(some, found, xp.full_like(found, logits.shape[-1]))
 
 
 ops.constant(

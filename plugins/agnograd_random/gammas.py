@@ -46,7 +46,8 @@ def loggamma(xp: Any, backend: Backend, key: Any, alpha: Any) -> Any:
 def _log_slope(alpha: Any, log: Any, xp: Any) -> Any:
     """Return the implicit derivative of the logarithm of a number by its shape.
 
-    Where the number is tiny, the distribution function is ``z**alpha / gamma(alpha + 1)``.
+    Where the number is tiny, the distribution function is ``z**alpha / gamma(alpha + 1)``. What
+    leaves the range of the dtype is its largest number.
     """
     special = xp.special
     tiny = log < -69.0  # z is less than 1e-30
@@ -55,7 +56,10 @@ def _log_slope(alpha: Any, log: Any, xp: Any) -> Any:
     whole = -special.gammainc_by_shape(safe, z) / (z * special.gamma_density(safe, z))
     near = xp.where(tiny, log, xp.zeros_like(log))
     positive = xp.where(tiny, alpha, xp.ones_like(alpha))
-    return xp.where(tiny, (special.psi(positive + 1.0) - near) / positive, whole)
+    rise, most = special.psi(positive + 1.0) - near, xp.finfo(alpha.dtype).max
+    beyond = rise > most * positive  # and 0, a part that is lost, times it is 0 all the same
+    ratio = xp.where(beyond, xp.ones_like(rise), rise) / xp.where(beyond, 1.0, positive)
+    return xp.where(tiny, xp.where(beyond, most, ratio), whole)
 
 
 def _through_log(g: Any, alpha: Any, out: Any, xp: Any) -> Any:

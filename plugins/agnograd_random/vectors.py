@@ -33,7 +33,8 @@ def multivariate_normal(
     key : key
     mean : array, shape (..., n)
     cov : array, shape (..., n, n)
-        Symmetric and positive definite matrices.
+        Symmetric and positive definite matrices. Of up to 64 dimensions they may be singular, which
+        have numbers, but no gradient.
     shape : tuple of int, optional
         The shape of the result without its last axis, by default that to which the parameters'
         other axes are broadcast.
@@ -69,7 +70,8 @@ def multivariate_normal(
 def factor(xp: Any, backend: Backend, x: Any) -> Any:
     """Return the Cholesky factors of matrices, with the same bits on every backend.
 
-    A matrix that is not positive definite has NaN in its factor.
+    Where a pivot is 0, but for rounding, so is its column: the matrix may be singular. One that is
+    not positive semidefinite has NaN in its factor.
 
     Parameters
     ----------
@@ -83,11 +85,16 @@ def factor_by(exact: Arithmetic, x: Any, backend: Backend) -> Any:
     """Compute ``factor``, a column after the other."""
     xp, columns = exact.xp, []
     place = xp.arange(x.shape[-1], dtype=xp.int32, device=device_of(x))
+    diagonal = xp.abs(xp.linalg.diagonal(x))
+    rounding = 8 * x.shape[-1] * xp.finfo(x.dtype).eps
     with backend.quiet():
         for k in range(x.shape[-1]):
             column = x[..., :, k]
             column = xp.where(place >= k, column, xp.zeros_like(column))
-            column = exact.quotient(column, exact.root(column[..., k : k + 1]))
+            pivot = column[..., k : k + 1]
+            lost = xp.abs(pivot) <= rounding * diagonal[..., k : k + 1]
+            column = exact.quotient(column, exact.root(xp.where(lost, xp.ones_like(pivot), pivot)))
+            column = xp.where(lost, xp.zeros_like(column), column)
             columns.append(column)
             if k + 1 < x.shape[-1]:
                 x = x - exact.product(column[..., :, None], column[..., None, :])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise, ops, through_host
+from agnograd_special._set import elementwise
+from agnograd_special.gamma import INTEGER
 
 __all__: list[str] = []
 
@@ -43,11 +44,6 @@ elementwise("hyperu(a, b, x, /)", a=_PARAMETER, b=_PARAMETER, x=_hyperu_x)
 
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
-ops.vjp(
-    "special.lambertw(z, k=0, tol=1e-8)",
-    z=lambda g, out, xp: g * xp.conj(xp.exp(-out) / (1.0 + out)),
-    forward=through_host("lambertw"),
-    batch="elementwise",
-)
+elementwise("lambertw(z, k=0, tol=1e-8)", z=lambda out, xp: xp.exp(-out) / (1.0 + out), k=INTEGER)
 # Corless and Jeffrey, "The Wright omega function", 2002, section 3
 elementwise("wrightomega(z, /)", z=lambda out: out / (1.0 + out))

@@ -63,21 +63,27 @@ def _gammainc_by_shape(xp: Any, a: Any, x: Any, order: int = 1) -> Any:
     """Return the derivative of ``gammainc(a, x)`` by ``a``, of first or second order."""
     a, x = floats(xp, a, x)
     a, x = xp.broadcast_arrays(a, x)
-    valid = xp.logical_and(xp.logical_and(a > 0.0, x > 0.0), xp.isfinite(x))
-    small = x <= 1.0
+    valid = xp.logical_and(xp.logical_and(a >= 0.0, x > 0.0), xp.isfinite(x))
+    small, none = x <= 1.0, a == 0.0
     out = xp.where(
         small,
         _gamma_series(
             xp.where(small, a, 1.0), xp.where(xp.logical_and(valid, small), x, 1.0), order, xp
         ),
         _gamma_integral(
-            xp.where(small, 2.0, a),
+            xp.where(xp.logical_or(small, none), 2.0, a),
             xp.where(xp.logical_or(small, xp.logical_not(valid)), 2.0, x),
             order,
             xp,
         ),
     )
-    ends = xp.logical_and(a > 0.0, xp.logical_or(x == 0.0, x == math.inf))
+    # The other part of the function is a times this integral near a = 0.
+    far = xp.logical_and(none, xp.logical_and(valid, xp.logical_not(small)))
+    at_none = -xp.special.exp1(xp.where(far, x, 1.0)) if order == 1 else math.nan
+    out = xp.where(far, at_none, out)
+    ends = xp.logical_or(
+        xp.logical_and(a > 0.0, x == 0.0), xp.logical_and(a >= 0.0, x == math.inf)
+    )
     return xp.where(valid, out, xp.where(ends, xp.zeros_like(out), math.nan))
 
 

@@ -483,3 +483,42 @@ def test_a_program_of_numpy_that_jax_compiles_draws_the_same_bits():
     a = np.asarray(0.8)
     found = ag.compile(draw, lowering="jax")(KEY, a)
     np.testing.assert_array_equal(host(found), draw(KEY, a).data)
+
+
+# -- at the ends of domains ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [1e-3, 1e-20, 1e-30, 1e-37])
+@pytest.mark.filterwarnings("ignore:overflow")  # of logarithms that are minus infinity
+def test_shares_of_tiny_shapes_are_level(xp, shape, dtype):
+    """All of it is one of them, and stays so."""
+    key, a = xp.random.key(1), made(xp, [shape] * 3, dtype)
+    weights = made(xp, [1.0, 2.0, 3.0], dtype)
+    found = ag.grad(lambda a: xp.sum(xp.random.dirichlet(key, a) * weights))(a)
+    np.testing.assert_allclose(host(found), 0.0, atol=1e-30)
+    found = ag.grad(lambda a: xp.sum(xp.random.beta(key, (3,), a, a)))(a)
+    np.testing.assert_allclose(host(found), 0.0, atol=1e-30)
+
+
+def test_a_singular_covariance_has_numbers_along_its_range(xp):
+    columns = np.asarray([[1.0, 0.5], [2.0, -1.0], [0.0, 3.0], [1.0, 1.0]])
+    for n in (1, 2):
+        of = columns[:, :n]
+        drawn = xp.random.multivariate_normal(
+            xp.random.key(3), made(xp, np.zeros(4)), made(xp, of @ of.T), (50,)
+        )
+        found = host(drawn)
+        assert np.linalg.matrix_rank(found, tol=1e-6) == n
+        left = found.T - of @ np.linalg.lstsq(of, found.T, rcond=None)[0]
+        np.testing.assert_allclose(left, 0.0, atol=1e-7)
+    nothing = xp.random.multivariate_normal(
+        xp.random.key(3), made(xp, [1.0, 2.0]), made(xp, np.zeros((2, 2)))
+    )
+    assert host(nothing).tolist() == [1.0, 2.0]
+
+
+def test_no_category_is_one_past_the_last(xp):
+    logits = made(xp, [[0.0, math.nan], [-math.inf, -math.inf], [math.inf, 0.0], [0.0, -math.inf]])
+    found = xp.random.categorical(xp.random.key(1), logits, (20, 4))
+    assert (host(found) == [2, 2, 0, 0]).all()

@@ -718,3 +718,22 @@ def test_half_precision_stays_half(xp, name, args):
     for one, other in zip(ag.grad(f, argnums=places)(*arrays), expected, strict=True):
         assert one.dtype == arrays[0].dtype
         np.testing.assert_allclose(np.asarray(one).astype(float), other, rtol=5e-3)
+
+
+def test_the_slope_by_a_shape_of_0_is_an_exponential_integral(xp):
+    """Near a = 0 what is left of the function is a times that: DLMF 8.4.13 and 6.2.1."""
+    at = [1e-5, 0.3, 1.0, 1.5, 50.0, math.inf]
+    by_shape = ag.vmap(ag.grad(xp.special.gammainc), in_axes=(None, 0))
+    found = host(by_shape(raw(xp, 0.0), raw(xp, at)))
+    np.testing.assert_allclose(found, -scipy.special.exp1(at), rtol=1e-13, atol=1e-300)
+
+
+def test_branches_of_lambert_s_function_are_an_array(xp):
+    z, k = raw(xp, [0.5, 0.6]), xp.asarray(np.asarray([[0], [-1], [1]])).data
+    found = xp.special.lambertw(z, k)
+    np.testing.assert_allclose(host(found), scipy.special.lambertw(host(z), host(k)), rtol=1e-14)
+    members = ag.vmap(xp.special.lambertw, in_axes=(None, 0))(z, k[:, 0])
+    np.testing.assert_allclose(host(members), host(found), rtol=1e-14)
+    gradient = host(ag.grad(lambda z: xp.sum(xp.real(xp.special.lambertw(z, k))))(z))
+    w = scipy.special.lambertw(host(z), host(k))
+    np.testing.assert_allclose(gradient, np.sum(np.exp(-w) / (1.0 + w), axis=0).real, rtol=1e-12)

@@ -111,6 +111,9 @@ samples += [
     Sample("special.gamma", array(2, low=-0.9, high=-0.2)),
     Sample("special.lambertw", array(2, low=0.3, high=2.0)),
     Sample("special.lambertw", array(2, low=0.3, high=2.0, dtype="complex128"), 1),
+    Sample(
+        "special.lambertw", array(2, low=0.3, high=2.0), array(2, 1, low=-1, high=1, dtype="int64")
+    ),
     Sample("special.wofz", array(2, low=-1.0, high=1.0)),
     Sample(
         "special.wofz", array(values=[13.0 + 5.0j, -30.0 + 0.5j, 2.0 - 1.0j], dtype="complex128")
