@@ -21,6 +21,7 @@ from agnograd_dask._axes import expand_dims, permute_dims, spread, squeeze, with
 from agnograd_dask._creation import filled, filled_like
 from agnograd_dask._elements import astype, clip, elementwise
 from agnograd_dask._layers import is_plain
+from agnograd_dask._outside import watch
 from agnograd_dask._sums import mean as mean_of
 from agnograd_dask._sums import reduction
 
@@ -191,3 +192,6 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
         dtype=x.dtype,
         meta=x._meta,
     )
+
+
+watch()
