@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary
 P = ParamSpec("P")
 T = TypeVar("T")
 # By what a transformation returned; not in its attributes, which functools.wraps copies.
-_made: WeakKeyDictionary[Any, Packed] = WeakKeyDictionary()
+_made: WeakKeyDictionary[Any, CallOf] = WeakKeyDictionary()
 
 
-class Packed(NamedTuple):
+class CallOf(NamedTuple):
     """A call of a transformation, by which its result is made again."""
 
     transformation: Callable[..., Any]
@@ -34,7 +34,7 @@ def remade(transformation: Callable[P, T]) -> Callable[P, T]:
     @wraps(transformation)
     def made(*args: P.args, **kwargs: P.kwargs) -> T:
         found = transformation(*args, **kwargs)
-        _made[found] = Packed(made, args, kwargs)
+        _made[found] = CallOf(made, args, kwargs)
         return found
 
     return made
@@ -59,12 +59,12 @@ def packed(value: Any) -> Any:
     if known is None or name_of(value) is not None:
         return value
     kwargs = {name: packed(each) for name, each in known.kwargs.items()}
-    return Packed(known.transformation, tuple(map(packed, known.args)), kwargs)
+    return CallOf(known.transformation, tuple(map(packed, known.args)), kwargs)
 
 
 def unpacked(value: Any) -> Any:
     """Return the function that ``packed`` took apart."""
-    if not isinstance(value, Packed):
+    if not isinstance(value, CallOf):
         return value
     kwargs = {name: unpacked(each) for name, each in value.kwargs.items()}
     return value.transformation(*map(unpacked, value.args), **kwargs)
