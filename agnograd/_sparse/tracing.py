@@ -28,7 +28,7 @@ from agnograd._sparse.dependence import (
 from agnograd._sparse.sets import Sets, union
 from agnograd._sparse.transposed import first_free, transposed
 from agnograd._util.signatures import parameters_of
-from agnograd.errors import BatchingError, SparsityError
+from agnograd.errors import BatchingError, InterpretationError, SparsityError
 
 _INSTEAD = (
     'use xp.where in place of `if`, or look for a pattern at these values only, with mode="local"'
@@ -195,8 +195,8 @@ class Dependences(Interpretation):
     ) -> list[Sets | None] | None:
         """Return the sets of a user's function by its ``backward``; None if it does not show them.
 
-        It may look at values of cotangents, as what another library computes of them does, or call
-        the function again, as that of a linear solve does.
+        It may look at values of cotangents, as what another library computes of them does, call the
+        function again, as that of a linear solve does, or be recorded outside.
         """
         function = type(getattr(backward, "__self__", backward))
         if function in run.followed:
@@ -205,7 +205,7 @@ class Dependences(Interpretation):
         outer, run.cotangents = run.cotangents, first_free(inputs)
         try:
             return transposed(backward, built[self.name].raw, inputs, results, run.cotangents)
-        except SparsityError:
+        except (SparsityError, InterpretationError):
             return None
         finally:
             run.followed.discard(function)

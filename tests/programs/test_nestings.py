@@ -146,6 +146,14 @@ def program(x):
         return ag.checkpoint(lambda w: pull(w)[0])(x)
     return ag.jacobian(g)(x) @ x
 """,
+    "a pattern of a function of what is in another pattern": """
+def program(x):
+    n = x.shape[0]
+    def g(u):
+        h = ag.checkpoint(lambda v: Product()(xp.nn.softmax(v), u))
+        return u * xp.sum(dense(ag.sparse_jacobian(h)(xp.asarray(u)), xp, n) ** 2)
+    return dense(ag.sparse_jacobian(ag.checkpoint(g))(xp.asarray(x)), xp, n) @ x
+""",
     "a root of what is outside of a program": """
 def program(x):
     def g(u):
