@@ -80,9 +80,9 @@ def machinery(function: Any) -> Any:
         ),
         click.option("--patience", default=600.0, help="Seconds to wait for an answer."),
         click.option(
-            "--keep-memory",
-            is_flag=True,
-            help="Let processes keep the memory that they free, whatever the C library would do.",
+            "--keep-memory/--give-back",
+            default=True,
+            help="Whether processes keep the memory that they free, or as the C library sees fit.",
         ),
         click.option(
             "--threads",

@@ -79,7 +79,7 @@ class Plan:
     pythons: Mapping[str, str] = field(default_factory=dict)
     patience: float = 600.0
     fresh: bool = True
-    keep_memory: bool = False
+    keep_memory: bool = True
     threads: int = 1
     reference: str = HAND
 
