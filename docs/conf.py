@@ -55,7 +55,8 @@ napoleon_type_aliases = {
 
 # What is neither agnograd's nor a builtin; inventories of other sites would need the network.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|os|contextlib|inspect|types|typing|pluggy|matplotlib|rich|tqdm|click)\..*"),
+    ("py:.*", r"(collections|os|contextlib|inspect|types|typing|pluggy)\..*"),
+    ("py:.*", r"(click|matplotlib|rich|tqdm)\..*"),
     ("py:class", "Path"),
 ]
 

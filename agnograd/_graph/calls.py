@@ -130,7 +130,7 @@ class Call:
         self.freed = gone.freed = gone.when_freed()
 
     def _copied(self) -> Call:
-        """Return a call with the same attributes; to import ``copy`` takes as long as a gradient."""
+        """Return a call with the same attributes. The module ``copy`` takes long to import."""
         call = _new(type(self))
         for name in {*Call.__slots__, *type(self).__slots__} - {"__weakref__"}:
             if hasattr(self, name):

@@ -81,9 +81,7 @@ def _gammainc_by_shape(xp: Any, a: Any, x: Any, order: int = 1) -> Any:
     far = xp.logical_and(none, xp.logical_and(valid, xp.logical_not(small)))
     at_none = -xp.special.exp1(xp.where(far, x, 1.0)) if order == 1 else math.nan
     out = xp.where(far, at_none, out)
-    ends = xp.logical_or(
-        xp.logical_and(a > 0.0, x == 0.0), xp.logical_and(a >= 0.0, x == math.inf)
-    )
+    ends = xp.logical_or(xp.logical_and(a > 0.0, x == 0.0), xp.logical_and(a >= 0.0, x == math.inf))
     return xp.where(valid, out, xp.where(ends, xp.zeros_like(out), math.nan))
 
 
