@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter, length_hint
+from threading import active_count
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
@@ -58,9 +59,11 @@ def check_unchanged(before: Before, name: str = "the function") -> None:
     """
     found = changed_since(before)
     if found is not None:
+        others = ". If another thread did it meanwhile, call again"
         raise CompileError(
             f"ag.compile: {name} {found}, which would happen only in the first call; return it "
             "instead, or do it outside of the compiled function"
+            f"{others if active_count() > 1 else ''}"
         )
 
 

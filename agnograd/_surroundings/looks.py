@@ -154,10 +154,7 @@ class _Reader:
         self._stack: list[set[str] | Constant] = []
         # 0x0C are the flags of *args and **kwargs.
         count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags & 0x0C).bit_count()
-        self._locals = {
-            each: {parameter(code, each)}
-            for each in code.co_varnames[: max(count, code.co_argcount)]
-        }
+        self._locals = {each: {parameter(code, each)} for each in code.co_varnames[:count]}
         for each in set(code.co_cellvars) & self._locals.keys():
             self.moved.add((each, parameter(code, each)))
         self._keywords: tuple[str, ...] = ()
@@ -186,13 +183,13 @@ class _Reader:
             is_code = isinstance(argument, CodeType)
             self._push({argument.co_name} if is_code else Constant(argument))
         elif op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
-            owner = self._taken(1 if op != "LOAD_SUPER_ATTR" else 3)
+            depth = 3 if op == "LOAD_SUPER_ATTR" else 1
+            owner = self._taken(depth)
             if argument in _VALUES:
                 self.looked |= owner
-            depth = 1 if op != "LOAD_SUPER_ATTR" else 3
             self._push(set() if argument in _FACTS else owner | {argument}, effect + depth)
         elif op in ("PRECALL", "CALL", "CALL_KW", "KW_NAMES", "CALL_FUNCTION_EX"):
-            self._call(op, instruction.arg or 0, argument, effect)
+            self._call(op, instruction.arg or 0, effect)
         elif op == "COPY" and instruction.arg:
             self._push(self._at(instruction.arg))
         elif op == "END_FOR":  # what it takes besides was never there when read in a row
@@ -207,7 +204,8 @@ class _Reader:
         names = argument if isinstance(argument, tuple) else (argument,)
         for verb, name in zip(op.split("_FAST"), names, strict=False):
             if verb.endswith("STORE"):
-                self._locals[name] = self._set(self._at(1))
+                entry = self._at(1)
+                self._locals[name] = set() if isinstance(entry, Constant) else entry
                 self._by(-1)
             elif verb.endswith("LOAD"):
                 self._push(self._locals.get(name, set()))
@@ -291,12 +289,10 @@ class _Reader:
             self.looked.add(name)
         return name
 
-    def _call(self, op: str, count: int, argument: Any, effect: int) -> None:
+    def _call(self, op: str, count: int, effect: int) -> None:
         """Follow a call: of a method of a value, a builtin that looks, or something else."""
         if op == "KW_NAMES":
-            self._keywords = (
-                argument if isinstance(argument, tuple) else self._code.co_consts[count]
-            )
+            self._keywords = self._code.co_consts[count]
             return
         if op == "CALL" and sys.version_info < (3, 12):
             self._by(-1)  # the rest is done by PRECALL
@@ -341,9 +337,6 @@ class _Reader:
         names = {*self._names(count)}
         self._by(-count)
         return names
-
-    def _set(self, entry: set[str] | Constant) -> set[str]:
-        return set() if isinstance(entry, Constant) else entry
 
     def _push(self, entry: set[str] | Constant, count: int = 1) -> None:
         self._stack += [entry] * count

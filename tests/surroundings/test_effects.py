@@ -6,6 +6,7 @@ import io
 import itertools
 import random
 import sys
+import threading
 import types
 
 import numpy as np
@@ -366,3 +367,26 @@ def test_changes_in_torch():
         assert changed_since(before) is None
         function()
         assert changed_since(before) == what
+
+
+def test_what_another_thread_changes_is_not_said_to_be_the_functions_own():
+    xp, rates, done = ag.namespace("numpy"), {"slow": 0.5}, threading.Event()
+
+    def f(x):
+        rates["slow"] += 1.0
+        return x * rates["slow"]
+
+    def refused():
+        with pytest.raises(CompileError, match="changes the closure variable") as found:
+            ag.compile(f)(xp.ones(2))
+        return str(found.value)
+
+    alone = refused()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    try:
+        assert refused().endswith("If another thread did it meanwhile, call again")
+    finally:
+        done.set()
+        waiting.join()
+    assert "another thread" not in alone or threading.active_count() > 1
