@@ -15,6 +15,7 @@ from agnograd._arrays.namespace import Namespace, build, filling, path_of
 from agnograd._arrays.operators import OF_TWO, compiled
 from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
+from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of_array, backends, default_name
 from agnograd._plugins.op_sets import registered_in
@@ -39,9 +40,12 @@ def domain_named(name: str) -> Domain:
 
 
 def _reduced(variable: Variable) -> tuple[Any, ...]:
-    if not variable.is_leaf:
+    mode = current_mode()
+    inside = mode is not None and mode.inside
+    if not variable.is_leaf or (variable.requires_grad and inside):
         raise TypeError(
-            "a value in the middle of a graph cannot be pickled; pickle x.detach(), or a leaf"
+            "a value in the middle of a graph, as in a function that is transformed, cannot be "
+            "pickled; pickle x.detach(), or a leaf"
         )
     grad = variable.grad if variable.requires_grad else None
     if grad is not None and not grad.is_leaf:

@@ -18,7 +18,7 @@ from agnograd.errors import (
     NoGradientError,
     UnsupportedArrayError,
 )
-from arrays import leaf, values
+from arrays import host, leaf, values
 
 
 def test_construction(xp):
@@ -267,6 +267,19 @@ def test_empty_arrays(xp, shape):
     x = ag.Variable(xp.ones(shape, dtype=xp.float64).data)
     xp.sum(xp.exp(x) * x).backward()
     assert x.grad.shape == shape
+
+
+def test_no_pickle_loses_a_gradient_in_a_function_that_is_transformed(xp):
+    def f(x):
+        with pytest.raises(
+            TypeError, match=r"in a function that is transformed, cannot be pickled"
+        ):
+            pickle.dumps(x)
+        kept = pickle.loads(pickle.dumps(x.detach()))
+        return xp.sum(copy.deepcopy(x) * kept)
+
+    x = leaf(xp, [1.0, 2.0]).data
+    np.testing.assert_array_equal(host(ag.grad(f)(x)), [1.0, 2.0])
 
 
 def test_a_pickled_leaf_keeps_its_gradient(xp):
