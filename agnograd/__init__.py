@@ -15,14 +15,17 @@ __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> object:
-    """Return a built-in name, or one that a plugin gives."""
+    """Return a built-in name, or one that a plugin gives; it is looked up but once."""
     if name in _names:
-        return _own(name)
-    from agnograd._plugins.names import named, names
+        found = _own(name)
+    else:
+        from agnograd._plugins.names import named, names
 
-    if name == "__all__":
-        return sorted({*_names, *names()})
-    return named(name) if not name.startswith("_") else _own(name)
+        if name == "__all__":
+            return sorted({*_names, *names()})
+        found = named(name) if not name.startswith("_") else _own(name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
