@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from agnograd.extend import sum_to
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise
-from agnograd_special.gamma import INTEGER
+from agnograd_special._set import elementwise, ops, through_host
 
 __all__: list[str] = []
 
@@ -44,6 +44,12 @@ elementwise("hyperu(a, b, x, /)", a=_PARAMETER, b=_PARAMETER, x=_hyperu_x)
 
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
-elementwise("lambertw(z, k=0, tol=1e-8)", z=lambda out, xp: xp.exp(-out) / (1.0 + out), k=INTEGER)
+ops.vjp(
+    "special.lambertw(z, k=0, tol=1e-8)",
+    z=lambda g, out, z_shape, xp: sum_to(g * xp.conj(xp.exp(-out) / (1.0 + out)), z_shape, xp),
+    constants=("k",),
+    forward=through_host("lambertw"),
+    batch="elementwise",
+)
 # Corless and Jeffrey, "The Wright omega function", 2002, section 3
 elementwise("wrightomega(z, /)", z=lambda out: out / (1.0 + out))
