@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -126,16 +127,8 @@ class Call:
 
     def share(self) -> None:
         """Stand for all calls of the op that no hook observes, once all but functions is known."""
-        gone = self._copied()
+        gone = copy(self)
         self.freed = gone.freed = gone.when_freed()
-
-    def _copied(self) -> Call:
-        """Return a call with the same attributes. The module ``copy`` takes long to import."""
-        call = _new(type(self))
-        for name in {*Call.__slots__, *type(self).__slots__} - {"__weakref__"}:
-            if hasattr(self, name):
-                setattr(call, name, getattr(self, name))
-        return call
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return what stands for one call that hooks observe: one is made for each of them."""
@@ -182,7 +175,7 @@ class Call:
         known, key = self.compiled.variants, (name, self.hooks)
         if self.freed is not None and key in known:
             return known[key]
-        call = self if self.freed is None else self._copied()
+        call = self if self.freed is None else copy(self)
         for attribute, value in other.items():
             setattr(call, attribute, value)
         return call if call is self else known.setdefault(key, call)

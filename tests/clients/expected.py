@@ -18,8 +18,19 @@ UNSUPPORTED = "the library does not take raw arrays of this backend there either
 
 def fits(outcome: Finding, expected: Expected) -> bool:
     """Return whether an outcome is what was expected."""
+    if expected.status == "warned" and is_lost_beside(outcome):
+        return True
     same = outcome.status == expected.status
     return same and re.search(expected.error, outcome.reason) is not None
+
+
+def is_lost_beside(outcome: Finding) -> bool:
+    """Return whether a warning tells of a lost gradient where too few elements are compared.
+
+    How many are smooth enough to compare, rounding decides: those that remain may happen to agree.
+    """
+    left_out = outcome.status == "right" and "left out, not smooth" in outcome.reason
+    return left_out and any("LostGradientWarning" in each for each in outcome.warnings)
 
 
 def warns_as(outcome: Finding, expected: Expected | None) -> bool:
@@ -33,7 +44,7 @@ def warns_as(outcome: Finding, expected: Expected | None) -> bool:
 
 def heard(outcome: Finding) -> list[str]:
     """Return the warnings of a call, without those that its status says already."""
-    told = outcome.status == "warned"
+    told = outcome.status == "warned" or is_lost_beside(outcome)
     return [each for each in outcome.warnings if not (told and "LostGradientWarning" in each)]
 
 
