@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._codegen import uniform
+from agnograd._codegen import functions
 from agnograd._ops.saved import works
 from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import all_samples
@@ -110,11 +110,11 @@ def in_blocks_of_one(domain, monkeypatch):
 
 def carried_as_numbers(monkeypatch):
     """Return a list that gets the names of the ops whose gradients are one number."""
-    found, spread = [], uniform._spread
+    found, spread = [], functions._spread
 
     def record(op, *given):
         found.append(op.name)
         return spread(op, *given)
 
-    monkeypatch.setattr(uniform, "_spread", record)
+    monkeypatch.setattr(functions, "_spread", record)
     return found
