@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agnograd._ops.op import Op
 
 _lone = Variable._make(object(), None)
-_ALONE = getrefcount(_lone._raw)  # the count of what only a Variable refers to
+ALONE = getrefcount(_lone._raw)  # the count of what only one attribute refers to
 
 
 class Storage:
@@ -208,7 +208,7 @@ def write(x: Variable, key: Any, value: Any) -> Variable:
     if (
         (mode is None or mode.observers is None)
         and not x._is_view
-        and getrefcount(x._raw) == _ALONE
+        and getrefcount(x._raw) == ALONE
         and not getweakrefcount(x._raw)
         and domain.backend.alone(x._raw)
     ):
@@ -220,15 +220,17 @@ def write(x: Variable, key: Any, value: Any) -> Variable:
 class InPlace:
     """An array whose elements are about to be written, which the result of the write refers to.
 
-    They are written when the result takes the place of what the array was before.
+    They are written when the result takes the place of what the array was before, and those
+    ``along`` with it: pairs of the array's tangent and what is written there.
     """
 
-    __slots__ = ("array", "key", "value")
+    __slots__ = ("along", "array", "key", "value")
 
     def __init__(self, array: Any, key: Any, value: Any) -> None:
         self.array = array
         self.key = key
         self.value = value
+        self.along: tuple[tuple[Any, Any], ...] = ()
 
     def __getattr__(self, name: str) -> Any:  # its shape, dtype and device
         return getattr(self.array, name)
@@ -239,7 +241,8 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
     raw = new._raw
     steps: list[tuple[Any, ...]] = []
     if type(raw) is InPlace:
-        steps.append((variable._domain.put, raw.array, raw.key, raw.value))
+        for array, value in ((raw.array, raw.value), *raw.along):
+            steps.append((variable._domain.put, array, raw.key, value))
     else:
         steps.append((setattr, variable, "_raw", raw))
     if recorded and (variable._node is not None or new._node is not None):

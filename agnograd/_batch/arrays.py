@@ -6,18 +6,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from numbers import Integral
 from operator import attrgetter
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
+from weakref import getweakrefcount
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, levels_up, root_of
 from agnograd._arrays.variable import Variable
+from agnograd._arrays.views import ALONE
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
 from agnograd._levels.interpretation import Interpretation
 from agnograd._levels.interpreted import Interpreted, Run, at_home
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_mask, is_python_scalar
+from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_basic, is_mask, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
@@ -85,7 +88,8 @@ class Batches(Interpretation):
             return self._unary(op)
         if op.parameters == ("x1", "x2") and op.batch in (None, "elementwise") and compute:
             return self._binary(op, compute)
-        return self._bound(op, compute or _member_by_member(op))
+        function = self._bound(op, compute or _member_by_member(op))
+        return self._reading(function) if op.reads else function
 
     def concrete(self, array: Any) -> Any:
         if array.run is not None:
@@ -142,6 +146,86 @@ class Batches(Interpretation):
         runs = [each.run for each in inputs if isinstance(each, Batched) and each.run]
         size = runs[0].size if runs else None
         return op if size is None else op.variant(f"{size} members", batch_size=size)
+
+    # -- writes in place, by which filling an array step by step takes linear time -----------------
+
+    def alone(self, x: Any) -> bool:
+        """Return whether only ``x`` refers to its payload, and only that to its memory."""
+        if getrefcount(x.payload) != ALONE or getweakrefcount(x.payload):
+            return False
+        if isinstance(x.payload, Variable):
+            return not x.payload._is_view
+        return self.below.backend.alone(x.payload)
+
+    def copied(self, array: Any) -> Any:
+        payload = array.payload
+        if not isinstance(payload, Variable):
+            payload = self.below.copy(payload)
+        elif payload._is_view:
+            domain = payload._domain
+            payload = domain.Variable._make(domain.copy(payload._raw), payload._node)
+        return self.array_class(payload, array.run)
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Write into ``x``, to whose payload nothing else refers."""
+        place = self._below(x, key, value)
+        if place is None:
+            written = self.set(x, key, value)
+            x.payload, x.run = written.payload, written.run
+        elif isinstance(x.payload, Variable):
+            with self._entered_below:
+                x.payload[place[0]] = place[1]
+        else:
+            self.below.put(x.payload, *place)
+        if hasattr(x, "units"):
+            del x.units
+        return x
+
+    def _reading(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Let elements share no memory with the array that they are read from, as a scalar does."""
+
+        def reading(x: Any, key: Any, /) -> Any:
+            out = function(x, key)
+            if type(out) is self.array_class is type(x) and not out.shape:
+                payload = x.payload
+                if isinstance(payload, Variable) or self.below.backend.alone(payload):
+                    return self.copied(out)
+            return out
+
+        return reading
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        place = self._below(into, key, values) if self.alone(into) else None
+        if place is None or any(isinstance(each, Variable) for each in (into.payload, place[1])):
+            return super().scatter_add(into, key, values)
+        self.below.backend.scatter_add(into.payload, *place)
+        return into
+
+    def _below(self, x: Any, key: Any, value: Any) -> tuple[Any, Any] | None:
+        """Return the payload's key and what belongs there, if that needs no batching rule."""
+        payload, run = value, None
+        if type(value) is self.array_class:
+            payload, run = value.payload, value.run
+        elif type(value) not in self.below.plain_types:
+            return None
+        if not is_basic(key) or (run is not None and x.run is None):
+            return None
+        if isinstance(payload, Variable) and not isinstance(x.payload, Variable):
+            return None
+        if x.run is None:
+            return key, payload
+        x.run.meet(run)
+        key = key if isinstance(key, tuple) else (key,)
+        if run is not None:  # its own axes are behind that of the members, as those of the part
+            missing = x.ndim - len(payload.shape) + 1
+            missing += sum(part is None for part in key)
+            missing -= sum(isinstance(part, Integral) for part in key)
+            if missing < 0:
+                return None
+            if missing:
+                shape = (payload.shape[0], *(1,) * missing, *payload.shape[1:])
+                payload = self.functions(payload).reshape(payload, shape)
+        return (slice(None), *key), payload
 
     # -- rules as functions of arrays --------------------------------------------------------------
 

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 
 class Tangent:
-    """A raw tangent; ``masked`` if zeros in it may mean that nothing is asked."""
+    """A raw tangent; ``masked`` if zeros in it may mean that nothing is asked.
 
-    __slots__ = ("masked", "raw")
+    It is ``kept`` if a node that was recorded needs it as it is, and ``written`` if its array was
+    written to.
+    """
 
-    def __init__(self, raw: Any, masked: bool = True) -> None:
-        self.raw, self.masked = raw, masked
+    __slots__ = ("kept", "masked", "raw", "written")
+
+    def __init__(self, raw: Any, masked: bool = True, written: bool = False) -> None:
+        self.raw, self.masked, self.written, self.kept = raw, masked, written, False
 
 
 # For each edge of a node, or each result of an op; None stands for zeros.
@@ -94,7 +98,8 @@ class Along:
             return [Tangent(domain.raw.zeros_like(each)) for each in results]
         found = self._applied(domain, given, inputs, options)
         alike = all(map(_alike, found, out if isinstance(out, tuple | list) else [out]))
-        return [Tangent(each) for each in found] if alike else None
+        writes = op.overwrite is not None
+        return [Tangent(each, written=writes) for each in found] if alike else None
 
     def _applied(
         self,

@@ -440,6 +440,10 @@ class Interpretation(Backend):
     def quiet(self) -> Any:
         return self.below.backend.quiet()
 
+    def copied(self, array: Any) -> Any:
+        """Return a copy of an array. The default is the array: nothing writes into it."""
+        return array
+
     def set(self, x: Any, key: Any, value: Any) -> Any:
         return self.function("__setitem__")(x, key, value)
 

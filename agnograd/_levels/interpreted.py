@@ -271,7 +271,7 @@ def _asarray(
     device: Any = None,
     copy: bool | None = None,
 ) -> Any:
-    """Return an array of the interpretation: its arrays never change, and need no copy."""
+    """Return an array of the interpretation, a copy only where the interpretation makes one."""
     if isinstance(obj, list | tuple) and holds_variable(obj, (Variable, Interpreted)):
         obj = stacked(_own_of(backend, obj), built[backend.name].raw)
     elif isinstance(obj, Variable):
@@ -288,7 +288,7 @@ def _asarray(
         obj = backend.function("astype")(obj, dtype)
     if device is not None and device != obj.device:
         obj = backend.function("to_device")(obj, device)
-    return obj
+    return backend.copied(obj) if copy else obj
 
 
 def _own_of(backend: Interpretation, obj: Any) -> Any:

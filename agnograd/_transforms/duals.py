@@ -14,13 +14,15 @@ the first pass that would do so also makes the function run again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agnograd._arrays.variable import Variable
-from agnograd._arrays.views import InPlace
+from agnograd._arrays.views import ALONE, InPlace
 from agnograd._codegen.tangents import Along, Tangent, Tangents
 from agnograd._engine.ends import owned
 from agnograd._functions.derivative import FunctionRule
@@ -127,7 +129,7 @@ class Duals(NoOp, Recorder):
         """
         mode, call = current_mode(), node[OP]
         if mode is None or mode.hooks is not None or mode.kept is not None:
-            return node  # plugins, and gradient managers, look at nodes
+            return _kept(node)  # plugins, and gradient managers, look at nodes
         depends, given = False, []
         for edge in node[call.first :]:
             tangent = None
@@ -140,16 +142,20 @@ class Duals(NoOp, Recorder):
             elif self.connects or (
                 edge[RANK] < self.began and type(maker_of(edge)) is not _Outside
             ):
-                return node
+                return _kept(node)
             given.append(tangent)
         if not depends:
             return node if self.connects else _Outside(node)
         if type(out) is InPlace:
+            if _is_written(call.domain, out, *given):
+                return self._dual(Tangent(given[0].raw, written=True), call.domain)
             out = out.array  # which the result will be like
         try:
             found = self._pushed(node, out, given, op, inputs, options or {})
         except Exception:
-            return node  # the error comes up where the tangent is needed
+            return _kept(node)  # the error comes up where the tangent is needed
+        if op is not None and op.view is not None and given[0] is not None and given[0].written:
+            found = [_apart(call.domain, each, given[0]) for each in found]
         if isinstance(out, tuple | list):
             return tuple([self._dual(tangent, call.domain) for tangent in found])
         return self._dual(found[0], call.domain)
@@ -256,6 +262,33 @@ class Duals(NoOp, Recorder):
     def _raw(self, node: Edge) -> Any:
         tangent = self.of(node)
         return None if tangent is None else tangent.raw
+
+
+def _kept(node: Node) -> Node:
+    """Return a node that is recorded, to which the tangents of its edges belong as they are."""
+    for edge in node[node[OP].first :]:
+        if type(edge) is Dual and edge.tangent is not None:
+            edge.tangent.kept = True
+    return node
+
+
+def _is_written(
+    domain: Domain, out: InPlace, old: Tangent | None, new: Tangent | None = None
+) -> bool:
+    """Let a tangent be written when its array is, unless something else refers to it."""
+    if old is None or old.kept or getrefcount(old.raw) != ALONE:
+        return False
+    if not domain.backend.alone(old.raw):
+        return False
+    out.along = ((old.raw, 0 if new is None else new.raw),)
+    return True
+
+
+def _apart(domain: Domain, part: Tangent | None, whole: Tangent) -> Tangent | None:
+    """Return the tangent of a small part of an array so that the array's can be written to."""
+    if part is None or 2 * math.prod(part.raw.shape) > math.prod(whole.raw.shape):
+        return part
+    return Tangent(domain.copy(part.raw), part.masked)
 
 
 def run_with_tangents(

@@ -90,6 +90,12 @@ def test_elements_that_are_not_smooth_are_left_out():
     assert gradient("doubled(kinked(x))").status == "wrong"  # the other element is
 
 
+def test_a_warning_counts_where_elements_are_left_out():
+    found = gradient("rooted(x) + 0.0 * float(x[1])")
+    assert (found.status, found.reason) == ("warned", "left out, not smooth there: 1 of 2 elements")
+    assert gradient("x * x + 0.0 * float(x[1])").status == "right"  # each element is compared
+
+
 def test_differences_are_refined_where_the_function_varies_fast():
     assert gradient("xp.sin(200.0 * x) / 200.0").status == "right"
     assert gradient("doubled(xp.sin(200.0 * x) / 200.0)").status == "wrong"
