@@ -167,8 +167,8 @@ class Batches(Interpretation):
         return self.array_class(payload, array.run)
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
-        """Write into ``x``, to whose payload nothing else refers."""
-        place = self._below(x, key, value)
+        """Write into ``x``: into its payload, or a copy of that if something else refers to it."""
+        place = self._below(x, key, value) if self.alone(x) else None
         if place is None:
             written = self.set(x, key, value)
             x.payload, x.run = written.payload, written.run
@@ -176,7 +176,7 @@ class Batches(Interpretation):
             with self._entered_below:
                 x.payload[place[0]] = place[1]
         else:
-            self.below.put(x.payload, *place)
+            x.payload = self.below.backend.put(x.payload, *place)
         if hasattr(x, "units"):
             del x.units
         return x
@@ -198,7 +198,7 @@ class Batches(Interpretation):
         place = self._below(into, key, values) if self.alone(into) else None
         if place is None or any(isinstance(each, Variable) for each in (into.payload, place[1])):
             return super().scatter_add(into, key, values)
-        self.below.backend.scatter_add(into.payload, *place)
+        into.payload = self.below.backend.scatter_add(into.payload, *place)
         return into
 
     def _below(self, x: Any, key: Any, value: Any) -> tuple[Any, Any] | None:

@@ -167,12 +167,11 @@ class Arrivals:
         That spares a full-size array for each of many writes to an array.
         """
         first, *others = taken[op.first :]
-        pairs = []
-        if any(others):
-            arrays = op.domain.viewable_types
-            for edge, part in op.compiled.backward(g, [*node[: op.first], None, *others]):
-                # It may be a view of what is about to change.
-                pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
+        found = op.compiled.backward(g, [*node[: op.first], None, *others]) if any(others) else ()
+        arrays = op.domain.viewable_types
+        # Each may be a view of what is about to change. None stays here, so that only g is left.
+        pairs = [(e, op.domain.copy(p) if type(p) in arrays else p) for e, p in found]
+        del found
         if first is not None:
             g = op.compiled.overwrite(g if owned else op.domain.copy(g), node)  # type: ignore[misc]
             if first[RANK] in self.gradients:
