@@ -298,8 +298,9 @@ class _Switch(entered):
 class no_grad(_Switch):  # noqa: N801 - PyTorch's name
     """Record nothing: a context manager and decorator, with or without parentheses.
 
-    It affects only the current thread or asyncio task. On leaving, it always restores the previous
-    state.
+    It affects only the current thread or asyncio task. On leaving, it restores the previous state,
+    whatever was raised. Only a signal handler that raises in the very moment of leaving, as Ctrl-C
+    does, can come first, as for every context manager that is written in Python.
 
     Examples
     --------
