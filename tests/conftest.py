@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import shutil
+import zlib
 
 import pytest
 
@@ -98,9 +99,23 @@ def pytest_collection_modifyitems(config, items):
         for item in filter(lambda item: item.get_closest_marker("usual_switches"), items):
             item.add_marker(pytest.mark.skip(reason="of what AGNOGRAD_SWITCHES decides"))
     if not (selected or config.getoption("slow")):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        leave_out(config, items, lambda item: item.get_closest_marker("slow"))
+    if of_slow := config.getoption("slow_part"):
+        leave_out(config, items, lambda i: i.get_closest_marker("slow") and not is_in(of_slow, i))
+    if part := config.getoption("part"):
+        leave_out(config, items, lambda item: not is_in(part, item))
+
+
+def leave_out(config, items, which):
+    """Take tests away from what was collected."""
+    config.hook.pytest_deselected(items=[item for item in items if which(item)])
+    items[:] = [item for item in items if not which(item)]
+
+
+def is_in(part, item):
+    """Return whether a test is in the K-th of N parts, which have about as many tests each."""
+    number, of = map(int, part.split("/"))
+    return zlib.crc32(item.nodeid.encode()) % of == number - 1
 
 
 def pytest_collection_finish(session):
@@ -141,6 +156,12 @@ def pytest_addoption(parser):
         action="store_true",
         help="also run the tests that take long, as continuous integration does",
     )
+    parser.addoption(
+        "--slow-part",
+        metavar="K/N",
+        help="with --slow: of the tests that take long, the K-th of N parts",
+    )
+    parser.addoption("--part", metavar="K/N", help="of all tests, the K-th of N parts")
     parser.addoption(
         "--programs",
         type=int,
