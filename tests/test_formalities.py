@@ -124,6 +124,9 @@ def test_what_is_built_in_imports_what_a_stranger_can():
             continue
         own = ".".join(path.relative_to(ROOT).parent.parts)  # a stranger's modules may share, too
         for node in imports(path):
+            if isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names if alias.name.startswith("agnograd")}
+                assert names <= allowed | {"agnograd"}, path
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("agnograd"):
                 if node.module == "agnograd":
                     assert not [each for each in node.names if each.name.startswith("_")], path
