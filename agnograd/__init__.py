@@ -42,21 +42,26 @@ class _Modules:
 
     @classmethod
     def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, inner = name.rpartition(".")
+        package, _, inner = name.partition(".")
         if package != __name__ or inner.startswith("_"):
             return None
         from agnograd._plugins.backends import backends
-        from agnograd._plugins.names import is_module
+        from agnograd._plugins.names import is_module, place_of
 
-        found = inner in backends() or is_module(inner)
-        return ModuleSpec(name, cls) if found else None  # type: ignore[arg-type]
+        found = ModuleSpec(name, cls)  # type: ignore[arg-type]
+        if inner in backends():
+            return found
+        if not is_module(inner):
+            return None
+        found.origin, found.submodule_search_locations = place_of(inner)
+        return found
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
         from agnograd._arrays.domains import namespace
         from agnograd._plugins.names import is_module, named
 
-        inner = spec.name.rpartition(".")[2]
+        inner = spec.name.partition(".")[2]
         if not is_module(inner):
             return namespace(inner)
         found = named(inner)

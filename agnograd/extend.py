@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.info import library_of, versions
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
+    from agnograd._plugins.op_sets import op_named
     from agnograd._plugins.protocols import Protocol
     from agnograd._program.plan import MemoryPlan, Room, Way, nbytes, planned
     from agnograd._program.program import (
@@ -72,9 +73,10 @@ if TYPE_CHECKING:
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
     from agnograd._util.locks import Lock
-    from agnograd.testing._samples import Sample, array
+    from agnograd.testing._samples import ArraySpec, Sample, array
 
 __all__ = [
+    "ArraySpec",
     "Backend",
     "Bridge",
     "Call",
@@ -146,6 +148,7 @@ __all__ = [
     "named_function",
     "nbytes",
     "of_numbers",
+    "op_named",
     "operand",
     "operands",
     "planned",
@@ -201,10 +204,11 @@ _LATER = {
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
-    **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
+    **dict.fromkeys(("ArraySpec", "Sample", "array"), "agnograd.testing._samples"),
     **dict.fromkeys(("backend_named", "is_array"), "agnograd._plugins.backends"),
     **dict.fromkeys(("library_of", "versions"), "agnograd._plugins.info"),
     "Lock": "agnograd._util.locks",
+    "op_named": "agnograd._plugins.op_sets",
     "sensitivity": "agnograd._functions.sensitivity",
     "Uncopied": "agnograd._plugins.hook_plugins",
     "with_keywords": "agnograd._plugins.keywords",

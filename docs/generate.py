@@ -378,7 +378,9 @@ the whole process, `AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1` makes agnograd load only
 def command() -> str:
     """Return the page of the command line."""
     parts = [COMMAND, _help(main_command, "agnograd")]
-    for name, sub in sorted(main_command.commands.items()):
+    context = click.Context(main_command)
+    for name in main_command.list_commands(context):
+        sub = main_command.get_command(context, name)
         parts.append(f"\n## `agnograd {name}`\n{_help(sub, f'agnograd {name}')}")
     return "".join(parts)
 

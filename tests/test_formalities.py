@@ -124,6 +124,9 @@ def test_what_is_built_in_imports_what_a_stranger_can():
             continue
         own = ".".join(path.relative_to(ROOT).parent.parts)  # a stranger's modules may share, too
         for node in imports(path):
+            if isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names if alias.name.startswith("agnograd")}
+                assert names <= allowed | {"agnograd"}, path
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("agnograd"):
                 if node.module == "agnograd":
                     assert not [each for each in node.names if each.name.startswith("_")], path
@@ -232,8 +235,8 @@ FIXED = {
         agnograd/_compile/listing._COSTLY agnograd/_compile/listing._short
         agnograd/_compile/picture._MOST agnograd/_compile/picture._WIDE
         agnograd/_sparse/picture._MOST agnograd/_sparse/picture._COLOURS
-        agnograd_certify/_report.FORMAT agnograd/testing/conformance/_items._SHOWN
-        agnograd/testing/conformance/_report.FORMAT agnograd_memory/_ledger._POINTS
+        agnograd_certify/_report.FORMAT agnograd_conformance/_items._SHOWN
+        agnograd_conformance/_report.FORMAT agnograd_memory/_ledger._POINTS
         agnograd_timer/_timeline._INSIDE agnograd/_compile/listing:count<1000
         agnograd/_compile/listing:len(constants)>8 agnograd_certify/_calls:len(text)<=40
     """,
@@ -256,7 +259,7 @@ FIXED = {
     """,
     "how far a check looks": """
         agnograd/_codegen/inline._CLOSING agnograd/_functions/purity._DEPTH
-        agnograd/testing/conformance/composed._TOGETHER agnograd/testing/conformance/declared._READS
+        agnograd_conformance/composed._TOGETHER agnograd_conformance/declared._READS
     """,
     "what numbers a key draws, which stay the same": """
         agnograd_random/_draws.ROUNDS agnograd_random/_draws._BOOST agnograd_random/_draws._STEPS

@@ -10,7 +10,6 @@ from typing import get_args
 
 import click
 
-from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
 from agnograd._hooks.activation import process_plugins
 from agnograd._ops.op import Status
@@ -62,10 +61,6 @@ class _Commands(click.Group):
 @click.version_option(package_name="agnograd")
 def main() -> None:
     """Differentiate array-API code: what is installed, and a start for what is not."""
-
-
-main.add_command(conformance)
-main.add_command(scoreboard)
 
 
 @main.command()

@@ -1,4 +1,7 @@
-"""Names of agnograd that plugins give: ``ag.certify``, say, of the group ``agnograd.names``."""
+"""Names of agnograd that plugins give: ``ag.certify``, say, of the group ``agnograd.names``.
+
+One with a dot is that of a module inside a package of agnograd: ``testing.conformance``.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from agnograd._plugins.entry_points import NAMES, installed, load
 
 
 def names() -> list[str]:
-    """Return these names, without importing what they stand for."""
-    return [*installed(NAMES)]
+    """Return these names, without importing what they stand for; those inside packages are not."""
+    return [name for name in installed(NAMES) if "." not in name]
 
 
 def named(name: str) -> object:
@@ -30,3 +33,20 @@ def is_module(name: str) -> bool:
     """Return whether a name stands for a module, which ``import agnograd.<name>`` imports, too."""
     found = installed(NAMES).get(name)
     return found is not None and not found.attr
+
+
+def place_of(name: str) -> tuple[str | None, list[str] | None]:
+    """Return the file of such a module, and its folders if it is a package, without importing it.
+
+    Tools ask for them: ``pytest --pyargs`` does.
+    """
+    from importlib.util import find_spec
+
+    try:
+        found = find_spec(installed(NAMES)[name].module)
+    except Exception:  # of which an import of the module tells
+        found = None
+    if found is None:
+        return None, None
+    folders = found.submodule_search_locations
+    return found.origin, None if folders is None else list(folders)

@@ -118,7 +118,7 @@ def registered() -> dict[str, tuple[Op, str]]:
 
 
 def op_named(name: str) -> Op | None:
-    """Return the op of a name, without loading the sets of other extensions."""
+    """Return the op of a name, or None, without loading the sets of other extensions."""
     found = registered_in(_home(name, extensions())).get(name)
     return None if found is None else found[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,9 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from agnograd._plugins.entry_points import GROUPS, OURS, every
-from agnograd._util.switches import MODE, VARIABLE, Switch, known_switches
+from agnograd._util.switches import MODE, VARIABLE, Switch, known_switches, mode_of
 
-__all__ = ["Switch", "switches"]
+__all__ = ["Switch", "switches", "with_switches"]
 
 _DEFINITION = re.compile(r"^[A-Z]\w* = switch\($|^[A-Z]\w* = switch\(\"", re.MULTILINE)
 
@@ -44,6 +45,35 @@ def switches() -> list[Switch]:
     if unknown:
         raise ValueError(f"{VARIABLE}: no switch has the name {', '.join(sorted(unknown))}")
     return found
+
+
+def with_switches(setting: str) -> dict[str, str]:
+    """Return the environment of a process in which switches are set.
+
+    Parameters
+    ----------
+    setting : str
+        What ``AGNOGRAD_SWITCHES`` is to say: ``least``, ``most`` or ``random:SEED``, numbers of
+        single switches as ``NAME=NUMBER``, or both, with commas between.
+
+    Returns
+    -------
+    dict of str
+        This process's environment with that variable, as :func:`subprocess.run` takes it.
+
+    Raises
+    ------
+    ValueError
+        If the setting is not of this form.
+
+    Examples
+    --------
+    >>> from agnograd.testing import with_switches
+    >>> with_switches("least,FEW_PASSES=16")["AGNOGRAD_SWITCHES"]
+    'least,FEW_PASSES=16'
+    """
+    mode_of(setting)
+    return {**os.environ, VARIABLE: setting}
 
 
 def _modules() -> Iterator[str]:

@@ -27,6 +27,7 @@ __all__ = [
     "difference",
     "drawn",
     "gradient",
+    "is_inexact",
     "is_single",
 ]
 

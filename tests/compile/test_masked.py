@@ -5,9 +5,9 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import CompileError
-from agnograd.testing._case import Case
 from agnograd.testing._samples import all_samples
 from agnograd.testing.differences import Problem
+from agnograd_conformance._case import Case
 from arrays import host
 from calls import profiled
 

@@ -14,9 +14,9 @@ from agnograd._transforms.trace import Trace, outputs_of
 from agnograd.errors import GradientError, RuleError
 from agnograd.extend import OpSet
 from agnograd.testing import record_events
-from agnograd.testing._case import Case
 from agnograd.testing._samples import all_samples
 from agnograd.testing.differences import Problem, drawn
+from agnograd_conformance._case import Case
 from arrays import Square, host, leaf
 from memory import peak_of
 

@@ -951,6 +951,32 @@ def test_names_of_agnograd_come_from_plugins(stranger):
     stranger("def measure(x): return x * x\n", NAMES, code)
 
 
+def test_a_module_inside_a_package_comes_from_a_plugin(stranger):
+    code = """
+        import sys
+        from importlib.util import find_spec
+        import agnograd as ag
+
+        place = find_spec("agnograd.testing.measures").origin
+        assert place.endswith("stranger.py") and "stranger" not in sys.modules
+        assert "testing.measures" not in {*dir(ag), *ag.__all__}
+        assert not hasattr(ag.testing, "measures")
+        from agnograd.testing.measures import measure
+        assert ag.testing.measures is sys.modules["stranger"] and measure(2.0) == 4.0
+        assert ag.testing.measures.__spec__.name == "stranger"
+        assert find_spec("agnograd.measures") is find_spec("agnograd.testing.nothing") is None
+        from agnograd.errors import PluginError
+        try:
+            import agnograd.testing.absent
+        except PluginError as error:
+            assert "'testing.absent' of stranger-pack 1.2.3 (absent)" in str(error)
+        else:
+            raise AssertionError
+    """
+    entries = "[agnograd.names]\ntesting.measures = stranger\ntesting.absent = absent\n"
+    stranger("def measure(x): return x * x\n", entries, code)
+
+
 def test_a_name_of_agnograd_own_is_no_plugin_s(stranger):
     code = "import agnograd as ag; assert ag.grad is not 1 and ag.grad.__module__ != 'stranger'"
     stranger("grad = 1\n", "[agnograd.names]\ngrad = stranger:grad\n", code)

@@ -12,8 +12,8 @@ import numpy as np
 import agnograd as ag
 from agnograd._hooks.state import REFERENCE
 from agnograd.errors import AgnogradError
-from agnograd.testing._case import Case
 from agnograd.testing._samples import all_samples
+from agnograd_conformance._case import Case
 from derivatives import differentiable, leaves_in, ours, tracked, weights
 from differences import Derivatives, directions
 from drawn import search

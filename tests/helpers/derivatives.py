@@ -6,7 +6,7 @@ import random
 import numpy as np
 
 import agnograd as ag
-from agnograd.testing._case import Case
+from agnograd_conformance._case import Case
 
 
 def leaves_in(value):

@@ -8,7 +8,7 @@ from agnograd._codegen import functions
 from agnograd._ops.saved import works
 from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import all_samples
-from agnograd.testing.conformance._trial import Trial
+from agnograd_conformance._trial import Trial
 from agnograd_numpy import LARGE_ARRAY
 
 __all__ = [

@@ -10,8 +10,8 @@ from agnograd._program.program import Missed
 from agnograd._program.straight import straight
 from agnograd._util.trees import flatten
 from agnograd.errors import CompileError
-from agnograd.testing._case import Case, arrays_in
 from agnograd.testing._samples import all_samples
+from agnograd_conformance._case import Case, arrays_in
 from traced import traced
 
 

@@ -9,7 +9,7 @@ import pytest
 import agnograd as ag
 from agnograd._plugins.op_sets import op_sets
 from agnograd.extend import Sample, array
-from agnograd.testing._case import Case
+from agnograd_conformance._case import Case
 from derivatives import assert_agree, derivatives, leaves_in, ours, tracked
 
 torch = pytest.importorskip("torch", reason="the oracle: pip install torch")

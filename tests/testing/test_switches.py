@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from agnograd._util.switches import MODE, mode_of
-from agnograd.testing import Switch
+from agnograd.testing import Switch, with_switches
 from agnograd.testing import switches as of_every_module
 
 
@@ -113,6 +113,13 @@ def test_numbers_are_the_defaults_without_the_variable():
 def test_the_mode_is_what_the_variable_says():
     assert mode_of(os.environ.get("AGNOGRAD_SWITCHES", "")) == MODE
     assert isinstance(switches()[0], Switch)
+
+
+def test_the_environment_of_a_process_with_switches():
+    found = with_switches("least,FEW_PASSES=4")
+    assert found == {**os.environ, "AGNOGRAD_SWITCHES": "least,FEW_PASSES=4"}
+    with pytest.raises(ValueError, match="'leest' is not 'least', 'most', 'random:SEED'"):
+        with_switches("leest")
 
 
 def test_jacobians_are_the_same_in_each_mode():

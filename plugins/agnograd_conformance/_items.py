@@ -1,0 +1,151 @@
+"""The suite as pytest collects it: a tree of ops, and an item for each check and dtype."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agnograd.errors import AgnogradError
+from agnograd.extend import backend_named
+from agnograd.testing.gaps import Gap, GapError, read_gaps
+from agnograd_conformance._basics import BackendError
+from agnograd_conformance._report import result
+from agnograd_conformance._suite import (
+    Cell,
+    Outcome,
+    Selection,
+    SelectionError,
+    cells,
+    run,
+)
+
+__all__ = ["Item", "Suite", "selection_of"]
+
+_SHOWN = 3  # failures of one item that are printed in full
+
+
+class Failures(Exception):  # noqa: N818 - several
+    """What failed in one item."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__(f"{len(outcomes)} samples fail")
+        self.outcomes = outcomes
+
+
+def selection_of(config: pytest.Config) -> Selection:
+    """Return what the options select."""
+    return Selection(
+        config.getoption("agnograd_backend") or os.environ.get("AGNOGRAD_BACKEND") or "numpy",
+        tuple(config.getoption("agnograd_ops") or ()),
+        tuple(config.getoption("agnograd_checks") or ()),
+        config.getoption("agnograd_quick"),
+        config.getoption("agnograd_double"),
+        config.getoption("agnograd_explore"),
+        tuple(config.getoption("agnograd_few") or ()),
+        config.getoption("agnograd_lowering"),
+    )
+
+
+class Suite(pytest.Directory):
+    """All that is selected, as a collector of ops."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        """Yield a collector for each op."""
+        selection = selection_of(self.config)
+        try:
+            found = cells(selection)
+            gaps = _gaps(self.config, selection, found)
+        except (SelectionError, BackendError, GapError, AgnogradError, OSError) as error:
+            raise self.CollectError(f"agnograd conformance: {error}") from error
+        for op, group in groupby(found, key=lambda cell: cell.op):
+            yield Op.from_parent(self, name=op, cells=list(group), gaps=gaps, selection=selection)
+
+
+def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) -> list[Gap]:
+    """Return the known gaps; in a run of all samples, each of them must name something."""
+    path = config.getoption("agnograd_gaps")
+    if path is None:
+        return []
+    gaps = read_gaps(Path(path))
+    if selection._replace(double=False, few=(), lowering="auto") == Selection(selection.backend):
+        names = [
+            f"{trial.given!r}::{cell.check}[{cell.dtype}]"
+            for cell in found
+            for trial in cell.trials
+        ]
+        for gap in gaps:
+            if not any(gap.is_of(name) for name in names):
+                raise GapError(f"{path}: a gap names nothing: {gap.pattern}")
+    return gaps
+
+
+class Op(pytest.Collector):
+    """One op."""
+
+    def __init__(
+        self, *, cells: Sequence[Cell], gaps: Sequence[Gap], selection: Selection, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.cells = cells
+        self.gaps = gaps
+        self.selection = selection
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item for each check and dtype."""
+        for cell in self.cells:
+            name = f"{cell.check}[{cell.dtype}-{self.selection.backend}]"
+            yield Item.from_parent(
+                self, name=name, cell=cell, gaps=self.gaps, selection=self.selection
+            )
+
+
+class Item(pytest.Item):
+    """One check of one op in one precision, on all its samples."""
+
+    def __init__(
+        self, *, cell: Cell, gaps: Sequence[Gap], selection: Selection, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.cell = cell
+        self.gaps = gaps
+        self.selection = selection
+        self.result: dict[str, Any] | None = None
+
+    def runtest(self) -> None:
+        """Run the check on each sample; all that fail are reported."""
+        start = time.perf_counter()
+        with backend_named(self.selection.backend).conformance():
+            outcomes = [run(self.cell.check, trial, self.gaps) for trial in self.cell.trials]
+        self.result = result(self.cell, outcomes, time.perf_counter() - start)
+        failed = [each for each in outcomes if each.status == "failed"]
+        if failed and not self.selection.explore:  # what is drawn at random is not graded
+            raise Failures(failed)
+        if all(each.status == "skipped" for each in outcomes):
+            pytest.skip("; ".join(dict.fromkeys(each.message for each in outcomes)))
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """Print samples with what was found and where to look, and the first one as a script."""
+        if not isinstance(excinfo.value, Failures):
+            return super().repr_failure(excinfo, style)
+        first, *others = excinfo.value.outcomes
+        lines = [described(self.cell, first), *(f"    {line}" for line in first.code.splitlines())]
+        lines += [described(self.cell, each) for each in others[: _SHOWN - 1]]
+        if len(others) >= _SHOWN:
+            lines.append(f"... and {len(others) - _SHOWN + 1} more samples")
+        return "\n".join(lines)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the item is from, and what it is called."""
+        return self.path, None, f"{self.cell.op}: {self.name}"
+
+
+def described(cell: Cell, outcome: Outcome) -> str:
+    """Return a failure as text: what, on which sample, and where to mend."""
+    where = f"\n  look at {outcome.mend}" if outcome.mend else ""
+    return f"{outcome.sample} [{cell.dtype}] fails {cell.check}: {outcome.message}{where}"
