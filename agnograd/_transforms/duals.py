@@ -147,8 +147,8 @@ class Duals(NoOp, Recorder):
         if not depends:
             return node if self.connects else _Outside(node)
         if type(out) is InPlace:
-            if _is_written(call.domain, out, *given):
-                return self._dual(Tangent(given[0].raw, written=True), call.domain)
+            if (written := _written(call.domain, out, *given)) is not None:
+                return self._dual(written, call.domain)
             out = out.array  # which the result will be like
         try:
             found = self._pushed(node, out, given, op, inputs, options or {})
@@ -272,16 +272,16 @@ def _kept(node: Node) -> Node:
     return node
 
 
-def _is_written(
+def _written(
     domain: Domain, out: InPlace, old: Tangent | None, new: Tangent | None = None
-) -> bool:
-    """Let a tangent be written when its array is, unless something else refers to it."""
+) -> Tangent | None:
+    """Let a tangent be written when its array is; None if something else refers to it."""
     if old is None or old.kept or getrefcount(old.raw) != ALONE:
-        return False
+        return None
     if not domain.backend.alone(old.raw):
-        return False
+        return None
     out.along = ((old.raw, 0 if new is None else new.raw),)
-    return True
+    return Tangent(old.raw, written=True)
 
 
 def _apart(domain: Domain, part: Tangent | None, whole: Tangent) -> Tangent | None:
