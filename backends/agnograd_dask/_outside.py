@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from dask.base import normalize_token
+from dask.delayed import Delayed
 
 from agnograd import Variable
 from agnograd.errors import LostGradientError
@@ -33,8 +35,31 @@ def watch() -> None:
             _refuse(each, f" that {f.__qualname__} uses")
         return functions(f)
 
+    def of_delayed(made: Delayed) -> Any:
+        for task in dict(made.__dask_graph__()).values():
+            for each in _given(task):
+                _refuse(each, " that a delayed function takes")
+        return made.__dask_tokenize__()
+
     normalize_token.register(Variable, of_variable)
     normalize_token.register(types.FunctionType, of_function)
+    normalize_token.register(Delayed, of_delayed)
+
+
+def _given(value: Any) -> Iterator[Any]:
+    """Yield what a task computes with: the parts of its arguments, and what its function reads."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple | set):
+        for each in value:
+            yield from _given(each)
+    elif isinstance(value, types.FunctionType):
+        yield from _read_by(value)
+    elif isinstance(value, partial) or (hasattr(value, "dependencies") and hasattr(value, "key")):
+        for name in ("func", "args", "kwargs", "keywords", "value"):
+            yield from _given(getattr(value, name, None))
+    else:
+        yield value
 
 
 def _read_by(f: types.FunctionType) -> Iterator[Any]:
