@@ -59,7 +59,7 @@ def with_switches(setting: str) -> dict[str, str]:
     Returns
     -------
     dict of str
-        This process's environment with that variable, as :func:`subprocess.run` takes it.
+        This process's environment with that variable, as ``subprocess.run`` takes it.
 
     Raises
     ------
