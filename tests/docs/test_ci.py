@@ -71,7 +71,8 @@ def test_there_is_a_function_for_every_job():
 def jobs(kind=None):
     """Return the jobs of `.ci/run`, or those of a kind without it."""
     (listed,) = re.findall(r"^jobs=\((.+?)^\)", RUN, flags=re.DOTALL | re.MULTILINE)
-    every = listed.split()
+    (in_turn,) = re.findall(r"^turns=\((.+)\)$", RUN, flags=re.MULTILINE)
+    every = listed.split() + in_turn.replace('"', "").split()
     return (
         every if kind is None else [j.partition("-")[2] for j in every if j.startswith(f"{kind}-")]
     )
