@@ -1,5 +1,6 @@
 # The public names and where they come from: agnograd imports each when it is first used.
 import agnograd_certify as certify
+import agnograd_implicit
 
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
@@ -14,7 +15,6 @@ from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
 from ._hooks.ready import when_ready
 from ._hooks.state import is_grad_enabled
-from ._implicit.implicit import implicit
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
@@ -85,5 +85,7 @@ __all__ = [
     "when_ready",
     "wrap",
 ]
+
+implicit = agnograd_implicit.implicit  # of plugins
 
 __version__: str

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import agnograd
+import agnograd.extend.transforms
 from agnograd._plugins.op_sets import op_sets
 
 ROOT = Path(__file__).parent.parent
@@ -116,7 +117,8 @@ def test_the_core_imports_no_array_library_and_no_plugin():
 
 
 def test_what_is_built_in_imports_what_a_stranger_can():
-    allowed = {"agnograd.errors", "agnograd.extend", "agnograd.hookspecs", "agnograd.testing"}
+    allowed = {"agnograd.errors", "agnograd.extend", "agnograd.extend.transforms"}
+    allowed |= {"agnograd.hookspecs", "agnograd.testing"}
     allowed |= {f"agnograd.testing.{name}" for name in ("differences", "gaps", "host", "page")}
     allowed |= {package.name for package in PACKAGES[1:]}
     for path in SOURCES:
@@ -154,7 +156,11 @@ def test_exports_are_sorted_and_exist():
             assert hasattr(module, name), f"{module.__name__}.{name}"
 
 
-@pytest.mark.parametrize("module", [agnograd, agnograd.autodiff, agnograd.bridge, agnograd.errors])
+@pytest.mark.parametrize(
+    "module",
+    [agnograd, agnograd.autodiff, agnograd.bridge, agnograd.errors, agnograd.extend.transforms],
+    ids=lambda module: module.__name__,
+)
 def test_public_names_are_documented(module):
     for name in module.__all__:
         assert inspect.getdoc(getattr(module, name)), name

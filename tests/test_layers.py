@@ -27,7 +27,6 @@ LAYERS = (
     ("_functions",),
     ("_transforms",),
     ("_sparse",),
-    ("_implicit",),
     ("_surroundings",),
     ("_compile",),
     ("autodiff", "bridge"),

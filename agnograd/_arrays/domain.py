@@ -37,7 +37,23 @@ _NO_ARRAYS = frozenset({bool, int, float, complex, str, slice, EllipsisType, typ
 
 
 class Domain:
-    """One backend's types, namespaces and conversions: see "Five words" in ``docs/house.md``."""
+    """One backend's types, namespaces and conversions: see "Five words" in ``docs/house.md``.
+
+    Attributes
+    ----------
+    backend : Backend
+        The backend, or the interpretation whose level this is.
+    level : int
+        How many others the domain stands on: 0 for that of an array library.
+    library, raw, namespace : namespace
+        The library's own, that of raw arrays with all ops, and that of Variables.
+    Variable : type
+        The class of its Variables: ``Variable(x, requires_grad=False)`` makes a constant.
+    array_types : tuple of type
+        The types of its raw arrays.
+    is_inexact, is_complex : callable
+        Whether arrays of a dtype have gradients, and whether they are complex.
+    """
 
     library: Any  # the library's own namespace
     raw: Any  # the namespace of raw arrays: the library's functions, and those that op sets add

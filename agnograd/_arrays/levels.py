@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from agnograd._graph.calls import OWN
 from agnograd._hooks.state import current_mode
 
 if TYPE_CHECKING:
@@ -130,8 +131,11 @@ def _standing_on(domain: Domain, found: Domain | None) -> Domain:
 
 
 def levels_up() -> int:
-    """Return the ``stacklevel`` of the first place outside of agnograd, for a warning."""
+    """Return the ``stacklevel`` of the first place outside of agnograd, for a warning.
+
+    Packages whose names begin with ``agnograd_``, as those of plugins, are not outside.
+    """
     frame, level = sys._getframe(1).f_back, 2
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "agnograd":
+    while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(OWN):
         frame, level = frame.f_back, level + 1
     return level

@@ -189,11 +189,9 @@ class Back(Runs):
         return domain.Variable._make(raw, g._node) if isinstance(g, Variable) else raw
 
 
-class GraphCall(Function):
+class GraphCall(Function, constant_attributes=True, pure=True):
     """One call of a compiled function in a graph."""
 
-    _knows_attributes = True
-    _is_pure = True
     _is_one = False  # hooks see its steps
 
     def __init__(self, unit: GraphUnit, outside: Mapping[int, Outside]) -> None:

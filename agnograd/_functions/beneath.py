@@ -52,14 +52,12 @@ def _beneath(function: CustomDerivative, level: Domain, args: Sequence[Any], opt
     return tuple(results) if beneath.several else results[0]
 
 
-class Beneath(CustomDerivative):
+class Beneath(CustomDerivative, constant_attributes=True):
     """A call of a function on arrays of a level, as a function of their payloads.
 
     Its results are the payloads of the function's results, and of what else the function saves:
     nobody knows the derivative of that.
     """
-
-    _knows_attributes = True
 
     def __init__(
         self, function: CustomDerivative, level: Domain, args: Sequence[Any], options: Any

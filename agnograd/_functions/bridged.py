@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Record
 
 
-class Foreign(Function):
+class Foreign(Function, constant_attributes=True):
     """A run of a function that another library records and differentiates.
 
     Its gradient is such a run, too, of the library's own pullback: so there are derivatives of
     every order that the library has.
     """
-
-    _knows_attributes = True
 
     def __init__(self, record: Callable[[Sequence[Any]], Record]) -> None:
         self.record = record

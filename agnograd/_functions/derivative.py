@@ -40,24 +40,32 @@ class CustomDerivative:
     accumulate: Callable[..., Any] | None = None
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
-    # Whether no attribute holds an array that backward would wrongly take for a constant.
-    _knows_attributes = False
-    # Whether no method writes to what it is given, so that nothing has to be looked at for it.
-    _is_pure = False
-    # Whether backward also takes cotangents of a level above what forward got.
-    _lifts = False
-    # Whether forward, on arrays of a level, is recorded below with the derivative that it has.
-    _records_below = False
+    # As a method: the tangents of the results, of those of the array arguments. None is zeros.
+    jvp: Callable[..., Any] | None = None
+    # What ``__init_subclass__`` sets.
+    _constant_attributes = _pure = _lifts = _records_below = False
     # As backward, where zeros in cotangents may mean that nothing is asked. An unused output has
     # None for its cotangent then, also in backward.
     _guarded: Callable[..., Any] | None = None
     # Whether it leaves elements of its arguments out, whose gradients are then zeros.
     _masks = False
-    # As a method: the tangents of the results, of those of the array arguments. None is zeros.
-    _push: Callable[..., Any] | None = None
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
     _is_one = True
     _title: str | None = None
+
+    def __init_subclass__(
+        cls,
+        constant_attributes: bool | None = None,
+        pure: bool | None = None,
+        lifts: bool | None = None,
+        records_below: bool | None = None,
+    ) -> None:
+        """Keep what holds for a class and its subclasses: see ``agnograd.Function``."""
+        super().__init_subclass__()
+        given = {"constant_attributes": constant_attributes, "pure": pure}
+        for name, value in (given | {"lifts": lifts, "records_below": records_below}).items():
+            if value is not None:
+                setattr(cls, f"_{name}", value)
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
@@ -112,8 +120,8 @@ def applied(
         forward = partial(beneath, function, domain, raw, options)
     else:
         forward = partial(function.forward, domain.raw, *raw, **options)
-    held = {} if function._knows_attributes else held_by(function)
-    if not function._is_pure:
+    held = {} if function._constant_attributes else held_by(function)
+    if not function._pure:
         forward = partial(without_writes, forward, f"{name}.forward", args=raw)
     if state is None or not state.looks:
         out = forward()
@@ -125,7 +133,7 @@ def applied(
     out = _checked(out, function, there, inputs)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
-    kept = () if function._knows_attributes else attributes_since(held, function, inputs)
+    kept = () if function._constant_attributes else attributes_since(held, function, inputs)
     node = _recorded(function, call, domain, inputs, edges, out, kept)
     if kept and below:  # a graph below would lack what these were computed from
         node[call.first - 1] = None
@@ -174,7 +182,7 @@ def _refuse_tracked(name: str, key: str, value: Any) -> None:
 
 def _checked(out: Any, function: CustomDerivative, domain: Domain, inputs: Sequence[Any]) -> Any:
     """Return what ``forward`` returned; raise if that is not an array, or several."""
-    results = out if isinstance(out, tuple | list) else (out,)
+    results = _every(out)
     check_results(results, function, domain)
     if not domain.level:
         return out
@@ -186,12 +194,19 @@ def _checked(out: Any, function: CustomDerivative, domain: Domain, inputs: Seque
     return found
 
 
-def check_results(results: Sequence[Any], function: CustomDerivative, domain: Domain) -> None:
-    """Raise if what ``forward`` returned is not of a domain's raw arrays."""
+def _every(found: Any) -> tuple[Any, ...]:
+    """Return what a method returned as a tuple, also if it is one array."""
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def check_results(
+    results: Sequence[Any], function: CustomDerivative, domain: Domain, method: str = "forward"
+) -> None:
+    """Raise if what a method returned is not of a domain's raw arrays."""
     for each in results:
         if not isinstance(each, domain.array_types):
             raise RuleError(
-                f"{function._title or type(function).__name__}.forward returned "
+                f"{function._title or type(function).__name__}.{method} returned "
                 f"{type(each).__name__}; it must return an array of backend "
                 f"{domain.backend.name!r}, or a tuple of such arrays"
             )
@@ -300,7 +315,7 @@ class FunctionRule:
         if xp is None:
             compute = partial(backward, node[OP].domain.raw, *grads)
             what = f"{type(self.function).__name__}.backward"
-            pure = function._is_pure
+            pure = function._pure
             checked = partial(without_writes, compute, what, grads=grads, saved=function.saved)
             found = compute() if pure else checked()
         else:
@@ -322,10 +337,20 @@ class FunctionRule:
         sums = function.accumulate(self.domain.raw, g, into)
         return self.checked("accumulate", into if sums is None else sums)
 
-    def push(self, node: Node, tangents: Sequence[Any]) -> tuple[Any, ...] | None:
+    def push(self, node: Node, out: Any, tangents: Sequence[Any]) -> tuple[Any, ...] | None:
         """Return the raw tangents of the results, if the function says how to compute them."""
-        function = self._running(node)
-        return None if function._push is None else function._push(*tangents)
+        function, domain = self._running(node), node[OP].domain
+        if function.jvp is None:
+            return None
+        found = _every(function.jvp(domain.raw, *tangents))
+        check_results(found, function, domain, "jvp")
+        asked, given = ([(x.shape, x.dtype) for x in each] for each in (_every(out), found))
+        if asked != given:
+            raise RuleError(
+                f"{type(self.function).__name__}.jvp returned shapes and dtypes {given}; those of "
+                f"the results are {asked}"
+            )
+        return found
 
     def _running(self, node: Node) -> CustomDerivative:
         function = copy.copy(self.function)
@@ -337,7 +362,7 @@ class FunctionRule:
 
     def checked(self, method: str, found: Any) -> tuple[Any, ...]:
         """Return the gradients that a method returned; raise if they do not fit the arguments."""
-        gradients = tuple(found) if isinstance(found, tuple | list) else (found,)
+        gradients = _every(found)
         where = f"{type(self.function).__name__}.{method}"
         if len(gradients) != len(self.facts):
             raise RuleError(

@@ -30,12 +30,26 @@ class Function(CustomDerivative):
     It adds the gradients to ``into``, a list with the sum so far for each array argument (an array
     that may be changed, or None), and returns the sums. ``g`` is the cotangent, or a list of them.
 
+    ``jvp(self, xp, *tangents)`` is optional, and is the derivative in forward mode. For each array
+    argument it gets the raw tangent, or None for zeros, and it returns those of the results, like
+    the results. Without it, and where a derivative in forward mode is itself differentiated or
+    batched, ``backward`` is transposed.
+
     If the results are on a different backend than the arguments, set the attribute ``backend`` to
     its name. ``backward`` then gets the namespace and cotangents of that backend, and returns
     gradients on the backend of the arguments.
 
     Arguments that are not arrays are passed on unchanged and have no gradient; neither do arrays in
     keyword arguments. You can call one instance many times: each call has its own copy.
+
+    Keyword arguments of a subclass, as in ``class F(ag.Function, pure=True)``, say what else holds
+    for it. They hold for its subclasses, too. ``pure``: no method writes to the arrays that it
+    gets, which are not watched then. ``constant_attributes``: no attribute depends on the
+    arguments, and none is searched for arrays. ``lifts``: ``backward`` also takes cotangents of a
+    level above that of the arguments, as those of ``vmap`` over a pullback from outside; otherwise
+    it is called for each member. ``records_below``: for arrays of a level, such as that of
+    ``vmap``, the calls in ``forward`` are recorded below and have the right derivative there;
+    otherwise what is below gets the derivative of this function.
 
     Raises
     ------

@@ -119,10 +119,8 @@ def _bits(name: str) -> int:
     return int(re.sub(r"\D", "", name) or 8)
 
 
-class Move(Function):
+class Move(Function, constant_attributes=True, records_below=True):
     """The move of an array, whose derivative is the move back."""
-
-    _knows_attributes = _records_below = True
 
     def __init__(self, source: Domain, target: Domain) -> None:
         self.source, self.target, self.backend = source, target, target.backend.name

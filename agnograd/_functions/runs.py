@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
+from agnograd._graph.nodes import next_rank
+from agnograd._graph.paths import older
+from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, unflatten
@@ -28,6 +31,33 @@ def restoring(function: F) -> F:
             set_mode(outer)
 
     return restored  # type: ignore[return-value]
+
+
+@restoring
+def apart(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of raw arrays as if nothing were transformed or recorded around it."""
+    set_mode(None)
+    return f(*args)
+
+
+def at_no_level(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of arrays of a library where a level, such as that of ``vmap``, is entered.
+
+    What it makes is of no level, and is the same for all members.
+    """
+    with entered(level=None):
+        return f(*args)
+
+
+def connected(f: Callable[..., Sequence[Variable]], *args: Any) -> tuple[Sequence[Variable], bool]:
+    """Return the Variables that a function returns, and whether they depend on what was recorded.
+
+    If no argument is tracked, they do if the function uses a tracked Variable from outside, whose
+    gradient would be lost.
+    """
+    start = next_rank()
+    found = f(*args)
+    return found, any(older([each._node for each in found], start))
 
 
 def first_array(values: Sequence[Any]) -> Any:

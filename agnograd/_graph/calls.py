@@ -206,6 +206,7 @@ class Call:
 
 
 _new = object.__new__
+OWN = "agnograd.", "agnograd_"  # what the names of its modules, and of plugins, begin with
 _PLAIN = "._codegen.plain"  # the end of the module where ops run without generated code
 
 
@@ -242,7 +243,7 @@ def _caller(frame: FrameType | None) -> str | None:
     seen_op = False
     while frame is not None:
         code, name = frame.f_code, frame.f_globals.get("__name__", "")
-        if name == "agnograd" or name.startswith("agnograd."):
+        if f"{name}.".startswith(OWN):
             seen_op = seen_op or code.co_filename.startswith("<agnograd ") or name.endswith(_PLAIN)
         elif seen_op:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"

@@ -150,8 +150,9 @@ class Duals(NoOp, Recorder):
             if (written := _written(call.domain, out, *given)) is not None:
                 return self._dual(written, call.domain)
             out = out.array  # which the result will be like
+        found = _by_jvp(node, out, given) if op is None and any(given) else None
         try:
-            found = self._pushed(node, out, given, op, inputs, options or {})
+            found = found or self._pushed(node, out, given, op, inputs, options or {})
         except Exception:
             return _kept(node)  # the error comes up where the tangent is needed
         if op is not None and op.view is not None and given[0] is not None and given[0].written:
@@ -193,11 +194,6 @@ class Duals(NoOp, Recorder):
                 found = along(node, out, given, inputs, options)
             if found is not None:
                 return found
-        rule = getattr(node[OP].compiled.backward, "__self__", None)
-        if isinstance(rule, FunctionRule):
-            pushed = rule.push(node, [None if t is None else t.raw for t in given])
-            if pushed is not None:
-                return list(map(Tangent, pushed))
         return self._transposed(node, out, given)
 
     def _transposed(self, node: Node, out: Any, given: Tangents) -> Tangents:
@@ -262,6 +258,15 @@ class Duals(NoOp, Recorder):
     def _raw(self, node: Edge) -> Any:
         tangent = self.of(node)
         return None if tangent is None else tangent.raw
+
+
+def _by_jvp(node: Node, out: Any, given: Tangents) -> Tangents | None:
+    """Return the tangents of a function's results, if it says itself how to compute them."""
+    rule = getattr(node[OP].compiled.backward, "__self__", None)
+    if not isinstance(rule, FunctionRule):
+        return None
+    found = rule.push(node, out, [None if each is None else each.raw for each in given])
+    return None if found is None else list(map(Tangent, found))
 
 
 def _kept(node: Node) -> Node:

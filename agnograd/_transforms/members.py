@@ -55,15 +55,48 @@ def warn_of_members(name: str, arrays: Sequence[Any]) -> None:
         )
 
 
+def each_member(
+    above: Callable[..., tuple[Any, ...]],
+    arrays: Sequence[Any],
+    below: Callable[..., tuple[Any, ...]],
+) -> tuple[Any, ...]:
+    """Call a function of raw arrays that is not made of ops.
+
+    ``below`` is called with arrays of a library. Of those of a level, such as that of ``vmap``,
+    each member is given to ``above``, which may get Variables.
+    """
+    backend = next(filter(None, map(_backend_of, arrays)), None)
+    if backend is None:
+        return below(*arrays)
+    found: tuple[Any, ...] = backend.each_member(above, arrays)
+    return found
+
+
+def same_for_all(x: Any) -> Any:
+    """Return the array of a library that an array of a level stands for, if it is one for all.
+
+    None if members have different ones, or if it is tracked: what is computed of it is connected
+    to it.
+    """
+    while type(x) in derived or isinstance(x, Variable):
+        if isinstance(x, Variable):
+            if x._node is not None:
+                return None
+            x = x._raw
+        elif x.run is not None:
+            return None
+        else:
+            x = x.payload
+    return x
+
+
 def _each(f: Callable[..., tuple[Any, ...]], name: str) -> Function:
     kind: type[_EachMember] = type(name, (_EachMember,), {})  # the name that hooks see
     return kind(f)
 
 
-class _EachMember(Function):
+class _EachMember(Function, constant_attributes=True, records_below=True):
     """A function of arrays of a level, as an op: ``f`` takes members, and returns a tuple."""
-
-    _knows_attributes = _records_below = True
 
     def __init__(self, f: Callable[..., tuple[Any, ...]]) -> None:
         self.f = f

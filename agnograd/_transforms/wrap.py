@@ -133,10 +133,8 @@ def _names_needed(vjp: AnyFunction) -> bool:
     return named is not None and named.kind is named.KEYWORD_ONLY
 
 
-class Forward(Function):
+class Forward(Function, constant_attributes=True):
     """The op of one call."""
-
-    _knows_attributes = True
 
     def __init__(self, call: WrappedCall) -> None:
         self.call = call
@@ -180,13 +178,11 @@ class Forward(Function):
         return tuple(None if x is None else asarray(x, backend=inputs[0]) for x in again)
 
 
-class Pullback(Function):
+class Pullback(Function, constant_attributes=True):
     """The pullback of a call as a function of the cotangents, whose transpose is a push.
 
     The inputs are arguments, too, so that asking for a derivative by them can raise.
     """
-
-    _knows_attributes = True
 
     def __init__(self, call: WrappedCall, outputs: Sequence[Any], tracked: bool) -> None:
         self.call, self.outputs, self.tracked = call, outputs, tracked

@@ -1,11 +1,14 @@
 """What authors of rules, backends and plugins import."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import agnograd as ag
+import agnograd.extend.transforms
 from agnograd import extend
 
 
@@ -38,3 +41,12 @@ def test_operands_become_arrays_that_meet(xp):
         assert 0.1 in [each.item() for each in found if not each.shape]
     variable = ag.Variable(x.data, requires_grad=True)
     assert extend.operands(xp, [variable, 2])[0] is variable
+
+
+def test_plugins_need_what_transformations_are_written_with():
+    names, plugins = set(extend.transforms.__all__), Path(__file__).parents[2] / "plugins"
+    for path in plugins.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "agnograd.extend.transforms":
+                names -= {each.name for each in node.names}
+    assert not names

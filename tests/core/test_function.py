@@ -18,7 +18,7 @@ from agnograd.errors import (
     UnsupportedArrayError,
 )
 from agnograd.extend import hookimpl
-from arrays import Square, leaf, values
+from arrays import Square, host, leaf, values
 from threads import in_threads
 
 
@@ -210,6 +210,82 @@ def test_none_is_no_gradient(xp):
     xp.sum(wrong(lambda xp, g: (None, g))(x, y)).backward()
     assert x.grad is None
     np.testing.assert_array_equal(values(y.grad), 1.0)
+
+
+class Gated(ag.Function, constant_attributes=True, pure=True):
+    """tanh(x) * y, and its derivative in forward mode."""
+
+    def __init__(self, pushed=None):
+        self.pushed, self.pushes = pushed, []
+
+    def forward(self, xp, x, y):
+        self.save(x, y)
+        return xp.tanh(x) * y
+
+    def backward(self, xp, g):
+        x, y = self.saved
+        tanh = xp.tanh(x)
+        return g * (1.0 - tanh * tanh) * y, g * tanh
+
+    def jvp(self, xp, s, t):
+        self.pushes.append((s is None, t is None))
+        (x, y), out = self.saved, 0.0
+        tanh = xp.tanh(x)
+        if self.pushed is not None:
+            return self.pushed(xp, x)
+        if s is not None:
+            out = s * (1.0 - tanh * tanh) * y
+        return out if t is None else out + t * tanh
+
+
+def test_a_derivative_in_forward_mode_of_its_own(xp):
+    gated = Gated()
+    x, t = leaf(xp, [0.5, -1.0, 2.0]).data, leaf(xp, [1.0, 0.25, -0.5]).data
+    members = leaf(xp, [[0.1, 0.2, 0.3], [1.0, 0.5, -1.0]]).data
+    one = xp.ones_like(t).data
+    forms = {
+        "both": lambda f: ag.jvp(lambda x: f(x, x * x), x, t)[1],
+        "the first": lambda f: ag.jvp(lambda x: f(x, one), x, t)[1],
+        "the second": lambda f: ag.jvp(lambda x: f(one, x), x, t)[1],
+        "grad": lambda f: ag.grad(lambda x: xp.sum(ag.jvp(lambda x: f(x, x), x, t)[1] ** 2))(x),
+        "of jvp": lambda f: ag.jvp(lambda x: ag.jvp(lambda x: f(x, x), x, t)[1], x, t)[1],
+        "vmap": lambda f: ag.vmap(lambda x: ag.jvp(lambda x: f(x, x), x, t)[1])(members),
+        "of vmap": lambda f: ag.jvp(ag.vmap(lambda x: f(x, x)), members, members)[1],
+        "of many": lambda f: ag.vmap(lambda t: ag.jvp(lambda x: f(x, x), x, t)[1])(members),
+        "Jacobian": lambda f: ag.jacobian(lambda x: f(x, x), mode="forward")(x),
+        "compiled": lambda f: ag.compile(lambda x: ag.jvp(lambda x: f(x, x), x, t)[1])(x),
+    }
+    for form in forms.values():
+        expected = form(lambda x, y: xp.tanh(x) * y)
+        np.testing.assert_allclose(host(form(gated)), host(expected), rtol=1e-12)
+    assert gated.pushes[:3] == [(False, False), (False, True), (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda xp, x: (x, x), "returned shapes and dtypes"),
+        (lambda xp, x: x[:1], r"\(1,\).* those of the results are .*\(2,\)"),
+        (lambda xp, x: xp.astype(x, xp.float32), "float32"),
+        (lambda xp, x: 1.0, "returned float; it must return an array"),
+    ],
+)
+def test_what_jvp_returns_is_checked(xp, result, message):
+    x = leaf(xp, [1.0, 2.0]).data
+    with pytest.raises(RuleError, match=rf"Gated\.jvp.*{message}"):
+        ag.jvp(lambda x: Gated(result)(x, x), x, x)
+
+
+def test_what_holds_for_a_class_holds_for_its_subclasses_and_has_a_name():
+    class Later(Gated, pure=False):
+        pass
+
+    assert Later._constant_attributes
+    assert Gated._pure
+    assert not Later._pure
+    assert not ag.Function._constant_attributes
+    with pytest.raises(TypeError, match="unexpected keyword argument 'purely'"):
+        type("Wrong", (ag.Function,), {}, purely=True)
 
 
 def test_a_saved_array_of_unknown_origin_has_no_second_derivative(xp):

@@ -19,7 +19,7 @@ from agnograd._cli.main import main
 from agnograd.hookspecs import BackendSpecs, HookSpecs
 
 FOLDER = Path(__file__).parents[1] / "public_names"
-PUBLIC = ("autodiff", "bridge", "certify", "errors", "extend", "testing")
+PUBLIC = ("autodiff", "bridge", "certify", "errors", "extend", "extend.transforms", "testing")
 PLUGINS = entry_points(group="agnograd.plugins")
 BUILT_IN = [each.module for each in PLUGINS if each.dist and each.dist.name == "agnograd"]
 MODULES = (
@@ -34,6 +34,19 @@ ONLY = {
     "agnograd.extend.Interpretation": {
         *("interpret", "compute", "rule", "concrete", "wrapped", "functions", "function", "lift"),
         *("domain",),
+    },
+    "agnograd.extend.transforms.Domain": {
+        *(
+            "Variable",
+            "array_types",
+            "backend",
+            "copy",
+            "is_complex",
+            "is_inexact",
+            "item",
+            "level",
+        ),
+        *("library", "name_of", "namespace", "raw", "size", "to_raw"),
     },
 }
 

@@ -6,41 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived, highest
-from agnograd._arrays.variable import Variable
-from agnograd._ops.rule_helpers import known_size
+from agnograd import Variable
+from agnograd.extend.transforms import domain_of, highest, known_size
+
+__all__ = ["Layout", "functions_of", "raw", "variable"]
 
 
 def variable(x: Any) -> Variable:
     """Return an array as a Variable; a raw one as a constant."""
-    if isinstance(x, Variable):
-        return x
-    domain = domain_of(x)
-    constant: Variable = domain.Variable._make(domain.to_raw(x), None)
-    return constant
+    return x if isinstance(x, Variable) else domain_of(x).Variable(x, requires_grad=False)
 
 
 def raw(x: Any) -> Any:
     """Return the raw array of what may be a Variable."""
     return x.data if isinstance(x, Variable) else x
-
-
-def the_same(x: Any) -> Any:
-    """Return the library's array that one of a level is in every run, or None if it is none.
-
-    A tracked array from below is none either: what is computed of it is connected to it.
-    """
-    while type(x) in derived or isinstance(x, Variable):
-        if isinstance(x, Variable):
-            if x._node is not None:
-                return None
-            x = x._raw
-        elif x.run is not None:
-            return None
-        else:
-            x = x.payload
-    return x
 
 
 class Layout:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from reprlib import repr as shown
 from typing import Any
 
-from agnograd._implicit.conditions import equations_of
-from agnograd._implicit.linear import METHODS, Solve
-from agnograd._implicit.solution import Equation, Solution, SolverCall
-from agnograd._util.checks import number_in, positive_in
 from agnograd.errors import ArgumentError
+from agnograd.extend.transforms import number_in, positive_in
+from agnograd_implicit._conditions import equations_of
+from agnograd_implicit._linear import METHODS, Solve
+from agnograd_implicit._solution import Equation, Solution, SolverCall
+
+__all__ = ["implicit"]
 
 AnyFunction = Callable[..., Any]
 

@@ -5,9 +5,9 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_of
-from agnograd._implicit.krylov import Measures, cg, gmres
-from agnograd._implicit.linear import System
 from agnograd.errors import SolverError
+from agnograd_implicit._krylov import Measures, cg, gmres
+from agnograd_implicit._linear import System
 from arrays import host, leaf
 
 

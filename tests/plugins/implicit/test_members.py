@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._implicit.linear import System
 from agnograd.errors import BatchingWarning, LostGradientError
+from agnograd_implicit._linear import System
 from arrays import host, leaf
 
 pytestmark = pytest.mark.filterwarnings("ignore::agnograd.errors.BatchingWarning")

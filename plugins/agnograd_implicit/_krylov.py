@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._util.switches import switch
 from agnograd.errors import SolverError
+from agnograd.extend import switch
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
+    from agnograd.extend.transforms import Domain
+
+__all__ = ["KRYLOV_VECTORS", "Measures", "cg", "gmres"]
 
 Product = Callable[[Any], Any]
 # How many vectors GMRES keeps: it begins again after as many, and with too few comes to no end.

@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived, is_tracked
-from agnograd._arrays.variable import Variable
-from agnograd._functions.function import Function
-from agnograd._hooks.entering import entered
-from agnograd._hooks.state import current_mode, set_mode
-from agnograd._implicit.krylov import Measures, cg, gmres
-from agnograd._implicit.vectors import functions_of, raw, the_same, variable
-from agnograd._sparse.derivatives import sparse_jacobian
-from agnograd._sparse.prepared import Coordinates
-from agnograd._transforms.gradients import jvp, linearize, vjp
-from agnograd._transforms.jacobian import jacobian
+from agnograd import Function, Variable, jacobian, jvp, linearize, sparse_jacobian, vjp
 from agnograd.errors import RuleError, SolverError
+from agnograd.extend import is_tracked
+from agnograd.extend.transforms import apart, at_no_level, domain_of, each_member, same_for_all
+from agnograd_implicit._krylov import Measures, cg, gmres
+from agnograd_implicit._vectors import functions_of, raw, variable
+
+__all__ = [
+    "METHODS",
+    "LinearSolve",
+    "Operator",
+    "Solve",
+    "System",
+    "pulled",
+    "pushed",
+    "solved_by_matrix",
+]
 
 METHODS = {"cg": cg, "gmres": gmres}
 
@@ -81,14 +85,15 @@ class System:
 
     def _matrix(self, v: Any, *arrays: Any) -> Any:
         """Return the Jacobian, which is computed once if it is the same in every run."""
-        same = [the_same(x) for x in (v, *arrays)]
+        same = [same_for_all(x) for x in (v, *arrays)]
         if any(x is None for x in same):
-            return raw(jacobian(lambda v: self.f(v, *arrays))(v))
+            return self._jacobian(v, *arrays)
         if "matrix" not in self.memory:
-            v, *known = same
-            with entered(level=None):
-                self.memory["matrix"] = raw(jacobian(lambda v: self.f(v, *known))(v))
+            self.memory["matrix"] = at_no_level(self._jacobian, *same)
         return self.memory["matrix"]
+
+    def _jacobian(self, v: Any, *arrays: Any) -> Any:
+        return raw(jacobian(lambda v: self.f(v, *arrays))(v))
 
     def by_products(self, b: Any, v: Any, *arrays: Any) -> Any:
         """Solve by a method that takes products of the matrix only."""
@@ -173,8 +178,8 @@ class Operator:
         """Return the product of the transposed matrix with a vector."""
         return raw(self._push(v) if self._transposed else self._pull(v))
 
-    def coordinates(self, pattern: Any = None) -> Coordinates:
-        """Return the matrix as a triple of arrays, computed as ``sparse_jacobian`` does.
+    def coordinates(self, pattern: Any = None) -> Any:
+        """Return the matrix as ``sparse_jacobian`` does: its values, rows, columns and shape.
 
         Parameters
         ----------
@@ -183,16 +188,16 @@ class Operator:
             is searched for at the solution.
         """
         derivative = sparse_jacobian(self._f, pattern=pattern, mode="local")
-        values, rows, columns, (height, width) = derivative(variable(self._v))
-        if self._transposed:
-            rows, columns, height, width = columns, rows, width, height
-        return Coordinates(raw(values), rows, columns, (height, width))
+        found = derivative(variable(self._v))
+        found = found._replace(values=raw(found.values))
+        if not self._transposed:
+            return found
+        rows, columns, shape = found.columns, found.rows, found.shape[::-1]
+        return found._replace(rows=rows, columns=columns, shape=shape)
 
 
-class LinearSolve(Function):
+class LinearSolve(Function, constant_attributes=True, lifts=True, records_below=True):
     """The solution of a linear system, by its right hand side and what the matrix is made of."""
-
-    _knows_attributes = _lifts = _records_below = True
 
     def __init__(self, system: System, needed: Sequence[bool]) -> None:
         self.system, self.needed = system, needed
@@ -249,31 +254,3 @@ def pushed(f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any]
 
     along = tuple(tangents[place] for place in places)
     return raw(jvp(of_some, tuple(values[place] for place in places), along)[1])
-
-
-def each_member(
-    above: Callable[..., tuple[Any, ...]],
-    arrays: Sequence[Any],
-    below: Callable[..., tuple[Any, ...]],
-) -> tuple[Any, ...]:
-    """Call a function of raw arrays that is not made of ops.
-
-    ``below`` is called with arrays of a library. Of those of a level, such as that of ``vmap``,
-    each member is given to ``above``, which may get Variables.
-    """
-    for each in arrays:
-        if type(each) in derived:
-            backend: Any = derived[type(each)].backend
-            found: tuple[Any, ...] = backend.each_member(above, arrays)
-            return found
-    return below(*arrays)
-
-
-def apart(f: Callable[..., Any], *args: Any) -> Any:
-    """Call a function of raw arrays as if nothing were transformed around it."""
-    outer = current_mode()
-    set_mode(None)
-    try:
-        return f(*args)
-    finally:
-        set_mode(outer)

@@ -9,23 +9,27 @@ from contextlib import suppress
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
-from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived, is_tracked, levels_up
-from agnograd._arrays.variable import Variable
-from agnograd._functions.function import Function
-from agnograd._functions.runs import Prepared
-from agnograd._graph.nodes import next_rank
-from agnograd._graph.paths import older
-from agnograd._hooks.entering import is_inside
-from agnograd._hooks.state import is_grad_enabled
-from agnograd._implicit.linear import Solve, System, apart, each_member, pulled, pushed
-from agnograd._implicit.vectors import Layout, raw, variable
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import is_array
-from agnograd._transforms.members import warn_of_members
-from agnograd._util.trees import flatten, unflatten
+from agnograd import Function, Variable, is_grad_enabled
 from agnograd.errors import LostGradientError, RuleError, SolverWarning
+from agnograd.extend import is_array, is_python_scalar, is_tracked
+from agnograd.extend.transforms import (
+    Domain,
+    Prepared,
+    apart,
+    connected,
+    domain_of,
+    each_member,
+    flatten,
+    is_above,
+    is_inside,
+    levels_up,
+    unflatten,
+    warn_of_members,
+)
+from agnograd_implicit._linear import Solve, System, pulled, pushed
+from agnograd_implicit._vectors import Layout, raw, variable
+
+__all__ = ["Equation", "Solution", "SolverCall"]
 
 
 class Equation(NamedTuple):
@@ -72,7 +76,7 @@ class SolverCall(Prepared):
         if not found:
             raise RuleError(f"{name} returned no array; it must return the solution")
         for place, leaf in enumerate(found):
-            if type(leaf) in derived:
+            if is_above((leaf,)):
                 self._refuse("the solver")
             leaf = raw(leaf)
             if not isinstance(leaf, domain.array_types) and not is_python_scalar(leaf):
@@ -103,11 +107,10 @@ class SolverCall(Prepared):
 
     def checked(self, found: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Raise if the equation does not fit the solution, or uses what its gradient would miss."""
-        start = next_rank()
-        leaves = self.residual_of(found, *arrays)
-        if any(type(leaf) in derived for leaf in leaves):
+        leaves, uses_outside = connected(self.residual_of, found, *arrays)
+        if is_above(tuple(leaves)):
             self._refuse("the equation")
-        if any(older([leaf._node for leaf in leaves], start)):
+        if uses_outside:
             raise LostGradientError(
                 f"{self.name}: the function uses a tracked Variable that is not one of its "
                 "arguments, and whose gradient would be lost: pass it as an argument, or "
@@ -129,7 +132,7 @@ class SolverCall(Prepared):
         self,
         domain: Domain,
         found: Sequence[Any],
-        leaves: Sequence[Variable],
+        leaves: Sequence[Any],
         arrays: Sequence[Any],
     ) -> str:
         """Return why a solution does not solve the equation, as far as one can tell; else "".
@@ -219,10 +222,8 @@ class SolverCall(Prepared):
         return layout.pack(list(map(variable, leaves)))
 
 
-class Solution(Function):
+class Solution(Function, constant_attributes=True, lifts=True, records_below=True):
     """The op of one call."""
-
-    _knows_attributes = _lifts = _records_below = True
 
     def __init__(self, call: SolverCall) -> None:
         self.call = call
@@ -253,7 +254,7 @@ class Solution(Function):
         recorded = isinstance(grads[0], Variable)
         return tuple(gradients if recorded else map(_raw_or_none, gradients))
 
-    def _push(self, *tangents: Any) -> tuple[Any, ...]:
+    def jvp(self, xp: Any, *tangents: Any) -> tuple[Any, ...]:
         """Return the tangents of the solution, of those of the arguments: one system is solved."""
         call, count = self.call, len(self.saved) - len(tangents) - 1
         found, arrays, memory = self.saved[:count], self.saved[count:-1], self.saved[-1]

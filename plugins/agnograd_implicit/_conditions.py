@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._arrays.domains import domain_of
-from agnograd._implicit.krylov import Measures, cg
-from agnograd._implicit.linear import Solve, solved_by_matrix
-from agnograd._implicit.vectors import Layout, functions_of, raw, variable
-from agnograd._plugins.backends import is_array
-from agnograd._transforms.gradients import grad, linearize, vjp
-from agnograd._transforms.jacobian import jacobian
-from agnograd._util.trees import flatten, unflatten
+from agnograd import grad, jacobian, linearize, vjp
 from agnograd.errors import RuleError
+from agnograd.extend import is_array
+from agnograd.extend.transforms import domain_of, flatten, unflatten
+from agnograd_implicit._krylov import Measures, cg
+from agnograd_implicit._linear import Solve, solved_by_matrix
+from agnograd_implicit._vectors import Layout, functions_of, raw, variable
+
+__all__ = ["equations_of"]
 
 Run = Callable[..., Any]
 

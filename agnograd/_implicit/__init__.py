@@ -1,1 +1,0 @@
-"""Implicit functions: solutions of equations, whatever found them, with their derivatives."""
