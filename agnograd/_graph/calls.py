@@ -35,8 +35,7 @@ class Compiled:
     guarded: Backward
     of_ones: Backward
     guards = False  # whether guarded differs from backward
-    # As backward, of a cotangent that is one number for all elements: so are its gradients. None,
-    # or what it returns, says that they are not.
+    # As backward, where a cotangent and its gradients are one number for all elements; else None.
     of_uniform: Callable[[Any, Node], Pairs | None] | None = None
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None = None
@@ -207,7 +206,7 @@ class Call:
 
 _new = object.__new__
 OWN = "agnograd.", "agnograd_"  # what the names of its modules, and of plugins, begin with
-_PLAIN = "._codegen.plain"  # the end of the module where ops run without generated code
+_OPS = "._codegen.plain", "._functions.derivative"  # modules where ops run, beside generated code
 
 
 def note(error: BaseException, op: Call) -> None:
@@ -243,8 +242,9 @@ def _caller(frame: FrameType | None) -> str | None:
     seen_op = False
     while frame is not None:
         code, name = frame.f_code, frame.f_globals.get("__name__", "")
-        if f"{name}.".startswith(OWN):
-            seen_op = seen_op or code.co_filename.startswith("<agnograd ") or name.endswith(_PLAIN)
+        made = code.co_filename.startswith("<agnograd ")
+        if made or f"{name}.".startswith(OWN):
+            seen_op = seen_op or made or name.endswith(_OPS)
         elif seen_op:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back

@@ -3,6 +3,7 @@
 import functools
 import math
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from agnograd.errors import (
     SolverWarning,
     UnsupportedArrayError,
 )
+from agnograd.extend import hookimpl
 from agnograd.testing import record_events
 from arrays import host, leaf, values
 
@@ -578,3 +580,23 @@ def test_a_solution_that_solves_nothing_is_warned_of(xp, found, said, dtype):
 def test_what_solves_a_badly_scaled_equation_is_not_warned_of(xp):
     root = ag.implicit(lambda a: a, residual=lambda x, a: 1e12 * (x - a) + 1e-3)
     assert float(ag.grad(root)(made(xp, 2.0))) == 1.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_hooks_see_each_op_where_the_user_called_it(xp, method):
+    class Places:
+        def __init__(self):
+            self.found = {}
+
+        @hookimpl
+        def forward_preprocess(self, op):
+            self.found[op.name] = op.location
+
+        backward_preprocess = forward_preprocess
+
+    root = ag.implicit(lambda a: a / a, residual=lambda x, a: xp.sin(x - 1.0) * a, solve=method)
+    places = Places()
+    with ag.hooks(places):
+        ag.grad(lambda a: xp.sum(root(a)))(made(xp, [1.0, 2.0]))
+    assert {"<lambda>", "LinearSolve", "sin"} <= places.found.keys()
+    assert all(Path(__file__).name in place for place in places.found.values()), places.found
