@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agnograd._arrays.domains import owner_of
-from agnograd._arrays.levels import over
+from agnograd._arrays.levels import over, whole_over
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
@@ -135,6 +135,15 @@ def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
     )
 
 
+def _taken_over(x: Variable) -> Variable:
+    """Return a Variable as one of the level that takes over all ops, if one stands on its own.
+
+    Results belong there, too, also if the function calls no op.
+    """
+    level = whole_over(x._domain)
+    return x if level is x._domain else cast("Variable", level.raised(x, True))
+
+
 class Checkpoint(Prepared):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""
 
@@ -145,7 +154,8 @@ class Checkpoint(Prepared):
 
     def recorded(self, policy: Policy | None = None) -> Any:
         """Run the function without keeping what it saves, and record the call as one node."""
-        inputs, before, start = self.take(), self._uses(), next_rank()
+        inputs, before = [_taken_over(x) for x in self.take()], self._uses()
+        start = next_rank()
         outputs, results = self._first(inputs, policy)
         # If they are not the same, the function itself writes to one.
         self.used = before if _same(before, self._uses()) else []

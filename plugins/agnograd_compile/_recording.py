@@ -116,7 +116,8 @@ class Recording(Run):
         """
         raw, rank = getattr(value, "_raw", value), rank_of(value)
         known = self.known.get(id(raw))
-        if known is None:
+        # What is made of an input, and shares its array, may not be taken for another input.
+        if known is None or (rank not in known and rank is not None and self.ranks):
             return None
         self.met.add(id(raw))
         found = known[rank] if rank in known else next(iter(known.values()))

@@ -31,6 +31,7 @@ DONE = {
     "a fixed point": "fixed(y)",
     "a root": "root(y)",
     "a checkpoint": "ag.checkpoint(f)(y)",
+    "a checkpoint that returns it": "ag.checkpoint(lambda u: u)(y)",
     "a checkpoint of what uses it": "ag.checkpoint(lambda u: u * f(y))(x)",
     "a checkpoint of a Function of it": "ag.checkpoint(lambda u: u * Steep()(y))(x)",
     "members": "ag.vmap(f)(y)",
@@ -88,3 +89,24 @@ def test_what_is_outside_is_an_input_of(done, around, backend, library):
     expected = found(backend, library, done, around, compiles=False)
     results = found(backend, library, done, around, compiles=True)
     np.testing.assert_allclose(results, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("done", ["y * x", *(DONE[each] for each in DONE if "checkpoint" in each)])
+def test_variables_from_outside_that_share_an_array_are_told_apart(done, backend, library):
+    """One is tracked, the other one is what ``jvp`` and ``grad`` of it make of the same array."""
+    xp, x = ag.namespace(backend), ag.Variable(library.asarray(RAW), requires_grad=False)
+
+    def gradient(compiles):
+        y = ag.Variable(library.asarray(OUTSIDE[0]), requires_grad=True)
+        names = own(xp) | {"f": lambda u: f(u, xp), "y": y}
+
+        def of(u):
+            text = f"lambda x: xp.sum(u * u) * xp.sum(x * ({done}))"
+            function = eval(text, names | {"u": u})
+            called = ag.compile(function, lowering="plain") if compiles else function
+            return xp.sum(ag.vjp(called, x)[1](1.0)[0] * u[0])
+
+        xp.sum(ag.jvp(ag.grad(of), y, y)[1]).backward()
+        return np.asarray(y.grad.data)
+
+    np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-9)
