@@ -25,6 +25,7 @@ ENGINES = "agnograd.engines"
 NAMES = "agnograd.names"
 COMMANDS = "agnograd.commands"
 OURS = "agnograd"
+OWN = "agnograd.", "agnograd_"  # what the names of its modules, and of plugins, begin with
 _GROUPS = f"[{OURS}."  # what their names begin with: also those that a plugin defines
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ def _read(found: _Distribution, apart: str) -> Iterator[EntryPoint]:
 
 
 def every(group: str | None = None) -> list[EntryPoint]:
-    """Return the entry points of a group, or of all of agnograd's, the built-in ones first.
+    """Return the entry points of a group, or of all groups, the built-in ones first.
 
     With ``AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`` only those of agnograd itself count.
     """
@@ -217,7 +218,7 @@ def load(entry: EntryPoint, kind: type[T] = object) -> T:  # type: ignore[assign
         raise PluginError(f"{shown} failed to load: {type(error).__name__}: {error}") from error
     if not isinstance(found, kind):
         root = kind.__module__.partition(".")[0]
-        where = "agnograd.extend" if root == OURS else root
+        where = f"{OURS}.extend" if root == OURS else root
         what = f"{'an' if where[0] in 'aeio' else 'a'} {where}.{kind.__name__}"
         raise PluginError(f"{shown} must name {what}, not {type(found).__name__}")
     return found

@@ -85,7 +85,7 @@ class Recording(Run):
         self._outside: Sequence[Any] = ()
         self.ages: list[int] = []
         self.lines: list[str | None] = []
-        self.visits: list[ref[Visit]] = []  # of passes; those inside of others come later
+        self.visits: list[ref[Visit]] = []  # of the passes that run, the innermost one last
         self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
