@@ -1,11 +1,11 @@
 # The public names and where they come from: agnograd imports each when it is first used.
 import agnograd_certify as certify
+import agnograd_compile
 import agnograd_implicit
 
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
-from ._compile.compiled import compile
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
 from ._functions.loops import checkpoint_loop
@@ -86,6 +86,8 @@ __all__ = [
     "wrap",
 ]
 
-implicit = agnograd_implicit.implicit  # of plugins
+# Of plugins, in the group of entry points ``agnograd.names``.
+compile = agnograd_compile.compile
+implicit = agnograd_implicit.implicit
 
 __version__: str

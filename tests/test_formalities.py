@@ -139,6 +139,8 @@ def test_what_is_built_in_imports_what_a_stranger_can():
                     else node.module.partition(".")[0]
                 )
                 assert root in allowed or root.rpartition(".")[0] == own, f"{path}: {node.module}"
+                other = root.startswith("agnograd_") and f".{root}." not in f".{own}."
+                assert not (other and "._" in node.module), f"{path}: {node.module}"
 
 
 def test_exports_are_sorted_and_exist():
@@ -146,7 +148,7 @@ def test_exports_are_sorted_and_exist():
         exported = getattr(module, "__all__", None)
         if exported is None:
             package = hasattr(module, "__path__")  # with nothing but a docstring
-            private = module.__name__.startswith("agnograd._")
+            private = "._" in module.__name__
             samples = ".samples." in f"{module.__name__}."
             assert package or private or samples, module.__name__
             continue
@@ -237,24 +239,25 @@ def test_warnings_say_whose_they_are():
 # Numbers that are no switches, by the reason.
 FIXED = {
     "what is printed or drawn, and the format of files": """
-        agnograd/_arrays/repr._WIDTH agnograd/_cli/main._WIDE agnograd/_compile/explain._RUNS
-        agnograd/_compile/listing._COSTLY agnograd/_compile/listing._short
-        agnograd/_compile/picture._MOST agnograd/_compile/picture._WIDE
+        agnograd/_arrays/repr._WIDTH agnograd/_cli/main._WIDE agnograd_compile/_explain._RUNS
+        agnograd_compile/_listing._COSTLY agnograd_compile/_listing._short
+        agnograd_compile/_picture._MOST agnograd_compile/_picture._WIDE
         agnograd/_sparse/picture._MOST agnograd/_sparse/picture._COLOURS
         agnograd_certify/_report.FORMAT agnograd_conformance/_items._SHOWN
         agnograd_conformance/_report.FORMAT agnograd_memory/_ledger._POINTS
-        agnograd_timer/_timeline._INSIDE agnograd/_compile/listing:count<1000
-        agnograd/_compile/listing:len(constants)>8 agnograd_certify/_calls:len(text)<=40
+        agnograd_timer/_timeline._INSIDE agnograd_compile/_listing:count<1000
+        agnograd_compile/_listing:len(constants)>8 agnograd_certify/_calls:len(text)<=40
     """,
     "what stands for something that is no number": """
         agnograd/_arrays/protocols.__array_priority__ agnograd/_graph/nodes.began
-        agnograd/_passes/order._DONE agnograd/_program/plan.NEW agnograd/_program/plan.INTO
-        agnograd/_program/plan.ELEMENTWISE agnograd/_program/plan.UPDATE agnograd/_program/plan.ADD
+        agnograd_compile/_passes/order._DONE agnograd_compile/_programs/plan.ADD
+        agnograd_compile/_programs/plan.ELEMENTWISE agnograd_compile/_programs/plan.INTO
+        agnograd_compile/_programs/plan.NEW agnograd_compile/_programs/plan.UPDATE
         agnograd/_sparse/stars._NONE agnograd_c/__init__.preference
         agnograd_distributed/kernels/mpi._GATHER agnograd_distributed/kernels/mpi._MESSAGE
     """,
     "numbers of others: DLPack, the operating system, processors, SciPy, and sources in C": """
-        agnograd/_plugins/backend._CPU agnograd/_program/rooms._ALIGNED
+        agnograd/_plugins/backend._CPU agnograd_compile/_programs/rooms._ALIGNED
         agnograd/_transforms/wrapped._CPU agnograd_pool/__init__._MMAP_MAX
         agnograd_pool/__init__._TRIM_THRESHOLD agnograd_c/_adding._BLOCKS agnograd_c/_arrays._CHUNK
         agnograd_scipy/interpolation._PADDING

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph.calls import OWN
 from agnograd._hooks.state import current_mode
+from agnograd._plugins.entry_points import OWN
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain

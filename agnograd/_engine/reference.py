@@ -60,6 +60,8 @@ def run(this: Pass) -> None:
     this.differentiate = partial(_by_rules, proxy(this))  # type: ignore[method-assign]
 
     def onward(node: Node, g: Any) -> Pairs:
+        if this.visiting is not None:
+            this.visiting(node[RANK])
         with on_device(node, g):
             return this.pairs(node, g)
 

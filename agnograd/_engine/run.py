@@ -124,6 +124,7 @@ class Pass:
     awaited: dict[int, int] | None = None
     hooks: ActiveHooks | None = None  # the active plugins
     observers: ActiveHooks | None = None  # the same, if they look at rules
+    visiting: Callable[[int], None] | None = None  # is told the rank of each node that is visited
     create_graph = retain_graph = retain_grads = connects = False
     level: Callable[[Domain], Domain] | None = None
     noticing = False  # whether gradients in the middle of the graph are asked for
@@ -141,6 +142,8 @@ class Pass:
         if mode is None:
             return
         self.retain_graph |= mode.tape is not None  # forward mode outside needs the values
+        if mode.whole is not None:
+            self.visiting = mode.whole.backend.visiting()  # type: ignore[attr-defined]
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
@@ -161,7 +164,7 @@ class Pass:
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
-        arrivals, keep = self.arrivals, self.retain_graph
+        arrivals, keep, visiting = self.arrivals, self.retain_graph, self.visiting
         gradients, queue, masked = arrivals.gradients, arrivals.queue, arrivals.masked
         if Backend.switching or not self.plain:  # then no node takes a step
             arrivals.special = True
@@ -171,6 +174,8 @@ class Pass:
         g = gradients.pop(node[RANK])
         try:
             while True:
+                if visiting is not None:
+                    visiting(node[RANK])
                 # All that used its value is newer, and has run: the node's gradient is whole.
                 step = node[OP].step
                 if step is None or arrivals.special or (masked and node[RANK] in masked):
@@ -234,10 +239,7 @@ class Pass:
 
     def visit(self, node: Edge, g: Any) -> tuple[None, None]:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""
-        if Backend.switching:
-            with on_device(node, g):
-                pairs = self.pairs(node, g)
-        else:
+        with on_device(node, g) if Backend.switching else ExitStack():
             pairs = self.pairs(node, g)
         self.hand_on(pairs, node[OP].domain)
         gradients, queue, awaited = self.arrivals.gradients, self.arrivals.queue, self.awaited
@@ -310,8 +312,7 @@ class Pass:
 
         ``taken`` is the node with only those of its edges that the pass will take.
         """
-        op: Call = node[OP]
-        arrivals = self.arrivals
+        op, arrivals = node[OP], self.arrivals
         compiled, zeros = op.compiled, arrivals.zeros(node, g)
         usual = compiled.of_uniform is not None and zeros is False and self.observers is None
         if usual and op.domain.is_large(g) and (pairs := self.of_large(node, taken, g)) is not None:
@@ -329,11 +330,8 @@ class Pass:
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
-        g = (
-            completed(node, g, self.home(op.domain), self.create_graph)
-            if isinstance(g, Parts)
-            else g
-        )
+        if isinstance(g, Parts):
+            g = completed(node, g, self.home(op.domain), self.create_graph)
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded

@@ -22,7 +22,7 @@ from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, is_grad_enabled
-from agnograd._levels.interpreted import Interpreted, _replaced
+from agnograd._levels.interpreted import Interpreted, map_parts
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
@@ -239,7 +239,7 @@ def by_backward(
             found = payload._domain.Variable._make(found, payload._node)
         return backend.array_class(found, value.run)
 
-    return _replaced(known, out)
+    return map_parts(known, out)
 
 
 def _recorded(

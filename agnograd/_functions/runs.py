@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
-from agnograd._graph.nodes import next_rank
-from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._plugins.backends import is_array
@@ -47,17 +45,6 @@ def at_no_level(f: Callable[..., Any], *args: Any) -> Any:
     """
     with entered(level=None):
         return f(*args)
-
-
-def connected(f: Callable[..., Sequence[Variable]], *args: Any) -> tuple[Sequence[Variable], bool]:
-    """Return the Variables that a function returns, and whether they depend on what was recorded.
-
-    If no argument is tracked, they do if the function uses a tracked Variable from outside, whose
-    gradient would be lost.
-    """
-    start = next_rank()
-    found = f(*args)
-    return found, any(older([each._node for each in found], start))
 
 
 def first_array(values: Sequence[Any]) -> Any:

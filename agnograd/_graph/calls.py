@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agnograd._graph.nodes import FIRST, OP, Node, NoOp
+from agnograd._plugins.entry_points import OWN
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
@@ -205,7 +206,6 @@ class Call:
 
 
 _new = object.__new__
-OWN = "agnograd.", "agnograd_"  # what the names of its modules, and of plugins, begin with
 _OPS = "._codegen.plain", "._functions.derivative"  # modules where ops run, beside generated code
 
 

@@ -18,7 +18,7 @@ from agnograd._graph.nodes import FIRST, OP, Parts, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
 from agnograd._levels.border import Border
-from agnograd._levels.interpreted import Functions, Interpreted, Run, _replaced, at_home
+from agnograd._levels.interpreted import Functions, Interpreted, Run, at_home, map_parts
 from agnograd._levels.invariants import verified
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend
@@ -172,8 +172,8 @@ class Interpretation(Backend):
 
             if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
                 return at(*args, **kwargs)
-            args = _replaced(payload, args)
-            kwargs = {name: _replaced(payload, value) for name, value in kwargs.items()}
+            args = map_parts(payload, args)
+            kwargs = {name: map_parts(payload, value) for name, value in kwargs.items()}
             xp = self.functions(*payloads)
             with self._entered_below if xp is self.below.namespace else _HERE:
                 return self.wrapped(self.compute(op, xp, run, args, kwargs), run)
@@ -292,7 +292,7 @@ class Interpretation(Backend):
         def array(value: Any) -> Any:
             return self.array_class(value, run) if isinstance(value, kinds) else value
 
-        return _replaced(array, out)
+        return map_parts(array, out)
 
     def functions(self, *payloads: Any) -> Any:
         """Return the namespace below that computes with payloads: one of Variables if any is."""
@@ -426,6 +426,13 @@ class Interpretation(Backend):
         with self._entered_below:
             found = f(*map(self.payload, arrays))
         return tuple([at_home(self, each).wrapped(each, run) for each in found])
+
+    def visiting(self) -> Callable[[int], None] | None:
+        """Return what a reverse pass that begins tells the rank of each node that it visits.
+
+        It is asked of an interpretation that is ``whole``. Newer nodes rank lower.
+        """
+        return None
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return how hooks see an op on these inputs."""

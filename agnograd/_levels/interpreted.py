@@ -208,10 +208,10 @@ class Interpreted:
         return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
 
 
-def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
+def map_parts(function: Callable[[Any], Any], value: Any) -> Any:
     """Return a value with what a function returns in place of each part of lists and slices."""
     if isinstance(value, tuple | list):
-        parts = [_replaced(function, each) for each in value]
+        parts = [map_parts(function, each) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, slice):
         return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])

@@ -21,12 +21,12 @@ BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
-LOWERINGS = "agnograd.lowerings"
 ENGINES = "agnograd.engines"
 NAMES = "agnograd.names"
 COMMANDS = "agnograd.commands"
-GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES, NAMES, COMMANDS)
 OURS = "agnograd"
+OWN = "agnograd.", "agnograd_"  # what the names of its modules, and of plugins, begin with
+_GROUPS = f"[{OURS}."  # what their names begin with: also those that a plugin defines
 T = TypeVar("T")
 
 
@@ -130,27 +130,27 @@ def _is_here(found: _Distribution) -> bool:
 def _read(found: _Distribution, apart: str) -> Iterator[EntryPoint]:
     """Yield the entry points of one distribution, whose name is followed by what tells it apart."""
     text = found.read("entry_points.txt") or ""
-    if not any(f"[{group}]" in text for group in GROUPS):
+    if _GROUPS not in text:
         return
     facts = found.read("METADATA") or found.read("PKG-INFO") or ""
     headers = dict(line.partition(": ")[::2] for line in facts.partition("\n\n")[0].splitlines())
     distribution, version = headers.get("Name", "") + apart, headers.get("Version", "")
-    group = ""
+    group = ""  # none of agnograd's
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
-            group = line[1:-1]
-        elif group in GROUPS and line and not line.startswith("#"):
+            group = line[1:-1] if line.startswith(_GROUPS) else ""
+        elif group and line and not line.startswith("#"):
             name, _, value = map(str.strip, line.partition("="))
             yield EntryPoint(name, value, group, distribution, version)
 
 
-def every(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, the built-in ones first.
+def every(group: str | None = None) -> list[EntryPoint]:
+    """Return the entry points of a group, or of all groups, the built-in ones first.
 
     With ``AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`` only those of agnograd itself count.
     """
     alone = os.environ.get("AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD", "") not in ("", "0")
-    entries = [entry for entry in _entry_points() if entry.group == group]
+    entries = [entry for entry in _entry_points() if group in (None, entry.group)]
     if alone:
         entries = [entry for entry in entries if entry.distribution == OURS]
     return sorted(entries, key=lambda entry: (entry.distribution != OURS, entry))
@@ -218,7 +218,8 @@ def load(entry: EntryPoint, kind: type[T] = object) -> T:  # type: ignore[assign
         raise PluginError(f"{shown} failed to load: {type(error).__name__}: {error}") from error
     if not isinstance(found, kind):
         root = kind.__module__.partition(".")[0]
-        what = f"{'an agnograd.extend' if root == OURS else f'a {root}'}.{kind.__name__}"
+        where = f"{OURS}.extend" if root == OURS else root
+        what = f"{'an' if where[0] in 'aeio' else 'a'} {where}.{kind.__name__}"
         raise PluginError(f"{shown} must name {what}, not {type(found).__name__}")
     return found
 

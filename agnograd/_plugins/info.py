@@ -11,7 +11,6 @@ from importlib.metadata import distributions, requires, version
 
 from agnograd._plugins.backends import backend_named, backends, default_name, require
 from agnograd._plugins.entry_points import BACKENDS, installed, origin
-from agnograd._plugins.lowerings import lowerings
 
 
 def versions() -> Iterator[tuple[str, str]]:
@@ -36,7 +35,9 @@ def backend_rows() -> Iterator[tuple[str, str, str, str, str]]:
             library, devices = library_of(name)
         except Exception as error:  # a library may fail as it likes: this is where one looks why
             library, devices = f"{type(error).__name__}: {error}", ""
-        yield name + default, source, library, ", ".join(sorted(lowerings(name))), devices
+        known = (each.rpartition(".")[::2] for each in installed("agnograd.lowerings"))
+        lowerings = {lowering for of, lowering in known if of in (name, "any")}
+        yield name + default, source, library, ", ".join(sorted(lowerings)), devices
 
 
 def library_of(name: str) -> tuple[str, str]:

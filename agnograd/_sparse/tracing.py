@@ -12,7 +12,7 @@ from agnograd._arrays.namespace import bound_to
 from agnograd._arrays.variable import built
 from agnograd._batch.binding import Bound, Names
 from agnograd._levels.interpretation import Interpretation
-from agnograd._levels.interpreted import Interpreted, Run, _replaced
+from agnograd._levels.interpreted import Interpreted, Run, map_parts
 from agnograd._ops.batching import batching, batching_rule
 from agnograd._ops.op import Op
 from agnograd._sparse.dependence import (
@@ -121,14 +121,14 @@ class Dependences(Interpretation):
             if not run.local:
                 self._check_shape(op, bound, varying)
             elif varying:
-                _replaced(self._noted, [*varying.values()])
+                map_parts(self._noted, [*varying.values()])
             elif op.pattern == "values":
                 run.chose([each.shape for each in results])
             inexact = [self.below.is_inexact(each.dtype) for each in results]
             if inputs and any(inexact):
                 known = run.local or not varying
                 shapes = [tuple(each.shape) for each in results]
-                payloads = {name: _replaced(self.payload, value) for name, value in given.items()}
+                payloads = {name: map_parts(self.payload, value) for name, value in given.items()}
                 on_host = self._on_host if known else None
                 call = Applied(op, names, payloads, inputs, shapes, on_host)
                 for each, sets, has_derivative in zip(results, find(call), inexact, strict=True):
@@ -177,7 +177,7 @@ class Dependences(Interpretation):
             return self.array_class(x.payload, runs[0], x.sets) if type(x) is kind else x
 
         kind, found = self.array_class, None
-        out = _replaced(of_run, out)
+        out = map_parts(of_run, out)
         results = [x for x in _parts(out) if type(x) is kind]
         if backward is not None and any(getattr(x, "sets", None) for x in inputs):
             found = self._followed(runs[0], backward, inputs, results)
@@ -272,7 +272,7 @@ class Dependences(Interpretation):
                     return self.array_class(x.payload, run, sets)
                 return x
 
-            return _replaced(dependent, out)
+            return map_parts(dependent, out)
 
         return function
 
@@ -305,7 +305,7 @@ class Dependences(Interpretation):
             return self.functions(found).expand_dims(found, axis=0) if own else found
 
         for name, value in kept.items():
-            bound.arguments[name] = _replaced(member if name in mapped else payload, value)
+            bound.arguments[name] = map_parts(member if name in mapped else payload, value)
         try:
             batch(self.functions(*payloads), 1, mapped, bound)  # type: ignore[arg-type]
         except BatchingError as error:
@@ -325,7 +325,7 @@ class Dependences(Interpretation):
             found = Interpretation.concrete(self, self.array_class(part))
             return root_of(self.below).backend.to_host(found)
 
-        return _replaced(on_host, value)
+        return map_parts(on_host, value)
 
     def _noted(self, value: Any) -> Any:
         if type(value) is self.array_class and value.run is not None:
@@ -362,7 +362,7 @@ def _selectors(kind: type[Interpreted], op: Op, given: Mapping[str, Any]) -> dic
                     varying.append(part)
                 return part
 
-            _replaced(look, value)
+            map_parts(look, value)
             if varying:
                 found[name] = value
     return found

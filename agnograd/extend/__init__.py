@@ -47,31 +47,14 @@ if TYPE_CHECKING:
     from agnograd._graph.calls import Call
     from agnograd._levels.interpretation import Interpretation
     from agnograd._levels.interpreted import Interpreted, Run
-    from agnograd._passes.dead import dead
     from agnograd._plugins.backends import backend_named, is_array
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.info import library_of, versions
     from agnograd._plugins.keywords import with_keywords
-    from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.op_sets import op_named
     from agnograd._plugins.protocols import Protocol
-    from agnograd._program.plan import MemoryPlan, Room, Way, nbytes, planned
-    from agnograd._program.program import (
-        Fact,
-        Missed,
-        Ref,
-        Runnable,
-        Step,
-        TracedProgram,
-        freed_after,
-        roots_of,
-        seen_by,
-    )
-    from agnograd._program.rooms import lent
-    from agnograd._program.straight import Writer, named_function, straight
-    from agnograd._program.verify import PlanError, verify
     from agnograd._util.locks import Lock
     from agnograd.testing._samples import ArraySpec, Sample, array
 
@@ -83,34 +66,21 @@ __all__ = [
     "Calling",
     "Capabilities",
     "Deferred",
-    "Description",
     "Engine",
-    "Fact",
     "Flat",
     "Interpretation",
     "Interpreted",
     "Lock",
-    "Lowering",
-    "MemoryPlan",
-    "Missed",
     "Op",
     "OpSet",
-    "PlanError",
     "Primitive",
     "Program",
     "Protocol",
     "Record",
-    "Ref",
-    "Room",
     "Rule",
     "Run",
-    "Runnable",
     "Sample",
-    "Step",
-    "TracedProgram",
     "Uncopied",
-    "Way",
-    "Writer",
     "adjoint",
     "array",
     "as_ufunc",
@@ -118,13 +88,11 @@ __all__ = [
     "backend_of",
     "behind",
     "conjugate_if_complex",
-    "dead",
     "device_of",
     "divide_or_zero",
     "domain_named",
     "engine_function",
     "every_element",
-    "freed_after",
     "function_from",
     "hookimpl",
     "in_full",
@@ -142,27 +110,18 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
-    "lent",
     "library_of",
-    "lowering_for",
-    "named_function",
-    "nbytes",
     "of_numbers",
     "op_named",
     "operand",
     "operands",
-    "planned",
     "reduced_axes",
     "replace",
     "reshaped_strides",
-    "roots_of",
-    "seen_by",
     "sensitivity",
-    "straight",
     "sum_to",
     "switch",
     "unequal_shapes",
-    "verify",
     "versions",
     "with_keywords",
     "with_rank",
@@ -179,28 +138,8 @@ _LATER = {
     "Interpretation": "agnograd._levels.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._levels.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
-    **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
     "engine_function": "agnograd._functions.library",
     "Protocol": "agnograd._plugins.protocols",
-    **dict.fromkeys(
-        (
-            "Fact",
-            "Missed",
-            "Ref",
-            "Runnable",
-            "Step",
-            "TracedProgram",
-            "freed_after",
-            "roots_of",
-            "seen_by",
-        ),
-        "agnograd._program.program",
-    ),
-    **dict.fromkeys(("MemoryPlan", "Room", "Way", "nbytes", "planned"), "agnograd._program.plan"),
-    "dead": "agnograd._passes.dead",
-    "lent": "agnograd._program.rooms",
-    **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
-    **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
@@ -215,9 +154,25 @@ _LATER = {
 }
 
 
+# What authors of lowerings import is in a plugin now, by the name of which users import it as well.
+_MOVED = frozenset(
+    {
+        *("Description", "Fact", "Lowering", "MemoryPlan", "Missed", "PlanError", "Ref", "Room"),
+        *("Runnable", "Step", "TracedProgram", "Way", "Writer", "dead", "freed_after", "lent"),
+        *("lowering_for", "named_function", "nbytes", "planned", "roots_of", "seen_by"),
+        *("straight", "verify"),
+    }
+)
+
+
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return later(_LATER[name], name)
+    if name in _MOVED:
+        there: Any = later("agnograd._plugins.names", "named")("extend.lowering")
+        text = f"agnograd.extend.{name} is {there.__name__}.{name} now, and goes in 0.4"
+        later("warnings", "warn")(text, DeprecationWarning, stacklevel=2)
+        return getattr(there, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

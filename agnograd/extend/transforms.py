@@ -4,32 +4,92 @@ These names are provisional: for two releases they may change without a warning.
 """
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import highest, levels_up
-from agnograd._functions.runs import Prepared, apart, at_no_level, connected
-from agnograd._hooks.entering import is_inside
-from agnograd._ops.rule_helpers import known_size
+from agnograd._arrays.domains import domain_of, owner_of
+from agnograd._arrays.levels import derived, highest, levels_up, root_of
+from agnograd._arrays.variable import owners
+from agnograd._batch.members import OfMembers, computed, given_in
+from agnograd._functions.connections import (
+    behind_mask,
+    connected,
+    leave_out,
+    made_from,
+    rank_of,
+)
+from agnograd._functions.runs import Prepared, apart, at_no_level
+from agnograd._graph.nodes import next_rank
+from agnograd._hooks.entering import entered, is_inside
+from agnograd._hooks.state import Mode, current_mode, set_mode
+from agnograd._levels.interpreted import map_parts
+from agnograd._ops.fitting import fit
+from agnograd._ops.op_set import WITH_EFFECTS
+from agnograd._ops.rule_helpers import conjugate, known_size
+from agnograd._ops.saved import values_named
+from agnograd._plugins.backends import backend_of_array, default_name
+from agnograd._plugins.entry_points import EntryPoint, installed, load, origin, warn
+from agnograd._plugins.op_sets import registered_in
 from agnograd._transforms.members import each_member, is_above, same_for_all, warn_of_members
-from agnograd._util.checks import number_in, positive_in
-from agnograd._util.trees import flatten, unflatten
+from agnograd._transforms.passes import OtherLevelError
+from agnograd._transforms.pushforward import may_be_nan
+from agnograd._util.checks import callable_in, number_in, positive_in
+from agnograd._util.collecting import seldom_collected
+from agnograd._util.remaking import name_of, packed, unpacked
+from agnograd._util.trees import flatten, flatten_in_order, map_leaves, unflatten
 
 __all__ = [
+    "WITH_EFFECTS",
     "Domain",
+    "EntryPoint",
+    "Mode",
+    "OfMembers",
+    "OtherLevelError",
     "Prepared",
     "apart",
     "at_no_level",
+    "backend_of_array",
+    "behind_mask",
+    "callable_in",
+    "computed",
+    "conjugate",
     "connected",
+    "current_mode",
+    "default_name",
+    "derived",
     "domain_of",
     "each_member",
+    "entered",
+    "fit",
     "flatten",
+    "flatten_in_order",
+    "given_in",
     "highest",
+    "installed",
     "is_above",
     "is_inside",
     "known_size",
+    "leave_out",
     "levels_up",
+    "load",
+    "made_from",
+    "map_leaves",
+    "map_parts",
+    "may_be_nan",
+    "name_of",
+    "next_rank",
     "number_in",
+    "origin",
+    "owner_of",
+    "owners",
+    "packed",
     "positive_in",
+    "rank_of",
+    "registered_in",
+    "root_of",
     "same_for_all",
+    "seldom_collected",
+    "set_mode",
     "unflatten",
+    "unpacked",
+    "values_named",
+    "warn",
     "warn_of_members",
 ]

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from agnograd._plugins.entry_points import GROUPS, OURS, every
+from agnograd._plugins.entry_points import OURS, every
 from agnograd._util.switches import MODE, VARIABLE, Switch, known_switches, mode_of
 
 __all__ = ["Switch", "switches", "with_switches"]
@@ -78,7 +78,7 @@ def with_switches(setting: str) -> dict[str, str]:
 
 def _modules() -> Iterator[str]:
     """Yield the modules that define switches, by their text."""
-    entries = {entry.module.partition(".")[0] for group in GROUPS for entry in every(group)}
+    entries = {entry.module.partition(".")[0] for entry in every()}
     for package in sorted({OURS, *entries}):
         spec = find_spec(package)
         for folder in (spec and spec.submodule_search_locations) or ():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Lowering, Ref, Writer, freed_after, nbytes, roots_of, straight
+from agnograd_compile.lowering import Lowering, Ref, Writer, freed_after, nbytes, roots_of, straight
 
 if TYPE_CHECKING:
-    from agnograd.extend import Description, Runnable, Step, TracedProgram
+    from agnograd_compile.lowering import Description, Runnable, Step, TracedProgram
 
 __all__ = ["OnDevice", "lowering"]
 

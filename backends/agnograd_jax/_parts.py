@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Ref, is_basic, switch
+from agnograd.extend import is_basic, switch
+from agnograd_compile.lowering import Ref
 
 if TYPE_CHECKING:
-    from agnograd.extend import Step, TracedProgram
+    from agnograd_compile.lowering import Step, TracedProgram
 
 __all__ = ["in_parts", "parts_of"]
 

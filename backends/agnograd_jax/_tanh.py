@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 if TYPE_CHECKING:
-    from agnograd.extend import Ref, Step
+    from agnograd_compile.lowering import Ref, Step
 
 __all__ = ["by_exponential", "operands", "product", "with_tanh"]
 

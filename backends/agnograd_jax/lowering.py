@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Lowering, Missed, Writer, seen_by, straight, switch
+from agnograd.extend import switch
+from agnograd_compile.lowering import Lowering, Missed, Writer, seen_by, straight
 from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
-    from agnograd.extend import Description, Ref, Runnable, Step, TracedProgram
+    from agnograd_compile.lowering import Description, Ref, Runnable, Step, TracedProgram
 
 __all__ = ["Jit", "jit"]
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnograd.extend import Fact, Lowering, Step, domain_named, straight
+from agnograd.extend import domain_named
+from agnograd_compile.lowering import Fact, Lowering, Step, straight
 from agnograd_jax._parts import in_parts
 from agnograd_jax.lowering import JitWriter, check, jitted
 
 if TYPE_CHECKING:
-    from agnograd.extend import Runnable, TracedProgram
+    from agnograd_compile.lowering import Runnable, TracedProgram
 
 __all__ = ["JitOnNumpy", "lowering"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, Way, function_from, nbytes, switch
+from agnograd.extend import function_from, switch
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram, Way, nbytes
 from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._steps import BLOCKS, Buffers, is_array, ufunc_of, way_of
 from agnograd_numpy._threads import each, threads

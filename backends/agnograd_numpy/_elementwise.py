@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from agnograd.extend import (
+from agnograd_compile.lowering import (
     Fact,
     Ref,
     Step,

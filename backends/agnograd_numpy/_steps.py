@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import (
+from agnograd.extend import switch
+from agnograd_compile.lowering import (
     Fact,
     MemoryPlan,
     Ref,
@@ -17,7 +18,6 @@ from agnograd.extend import (
     Way,
     named_function,
     nbytes,
-    switch,
 )
 from agnograd_numpy._kernels import KERNELS, rolled
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import (
+from agnograd.extend import is_basic, switch
+from agnograd_compile.lowering import (
     Description,
     Fact,
     Lowering,
@@ -16,9 +17,7 @@ from agnograd.extend import (
     Step,
     TracedProgram,
     Way,
-    is_basic,
     named_function,
-    switch,
 )
 from agnograd_numpy import _steps
 from agnograd_numpy._blocks import grouped

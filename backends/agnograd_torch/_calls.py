@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from agnograd.extend import Fact, Ref, Step, is_basic
+from agnograd.extend import is_basic
+from agnograd_compile.lowering import Fact, Ref, Step
 
 __all__ = ["IN_PLACE", "UPDATES", "DirectCall", "direct_call"]
 

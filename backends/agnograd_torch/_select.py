@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd import forward_ad
 
-from agnograd.extend import Ref, switch
+from agnograd.extend import switch
+from agnograd_compile.lowering import Ref
 from agnograd_torch._calls import DirectCall
 
 if TYPE_CHECKING:
-    from agnograd.extend import Step, TracedProgram
+    from agnograd_compile.lowering import Step, TracedProgram
 
 __all__ = ["cleared", "kept", "select_call"]
 

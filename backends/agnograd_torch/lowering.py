@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from agnograd.extend import (
-    Lock,
+from agnograd.extend import Lock
+from agnograd_compile.lowering import (
     Lowering,
     Missed,
     Ref,
@@ -25,7 +25,7 @@ from agnograd_torch._linalg import factors, solved, solved_by_adjoints
 from agnograd_torch._select import select_call
 
 if TYPE_CHECKING:
-    from agnograd.extend import Description, Runnable, TracedProgram
+    from agnograd_compile.lowering import Description, Runnable, TracedProgram
 
 __all__ = ["Direct", "Inductor", "direct", "inductor"]
 

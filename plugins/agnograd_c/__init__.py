@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
 from agnograd_c._extremes import by_ties
 from agnograd_c._groups import groups_of
 from agnograd_c._parts import in_parts
@@ -17,6 +16,7 @@ from agnograd_c._slopes import with_slopes
 from agnograd_c._triangles import by_substitution
 from agnograd_c._turned import turned
 from agnograd_c._unrolled import unrolled
+from agnograd_compile.lowering import Description, Lowering, Runnable, TracedProgram, lowering_for
 
 __all__ = ["C", "lowering"]
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from agnograd.extend import Fact, Ref, Step, switch
+from agnograd.extend import switch
 from agnograd_c._body import Body
 from agnograd_c._code import BYTES, Code, Operand, code_of
 from agnograd_c._layout import rows
 from agnograd_c._regions import Region, region_of
+from agnograd_compile.lowering import Fact, Ref, Step
 
 __all__ = ["ADDED_PARTS", "Adding"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from agnograd.extend import Ref, Step, switch
+from agnograd.extend import switch
 from agnograd_c._adding import ADDED_PARTS, Adding
 from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
@@ -20,6 +20,7 @@ from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
 from agnograd_c._regions import ADDS
+from agnograd_compile.lowering import Ref, Step
 
 __all__ = ["ArrayWriter"]
 

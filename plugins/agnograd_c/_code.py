@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agnograd.extend import Fact, Ref, Step
+from agnograd_compile.lowering import Fact, Ref, Step
 
 __all__ = [
     "BYTES",

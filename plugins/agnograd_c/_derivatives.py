@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step
 from agnograd_c._code import FLOATS, Code, Number, Operand, code_of, decay, type_of
+from agnograd_compile.lowering import Fact, Ref, Step
 
 __all__ = [
     "SLOPE",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import FLOATS, code_of
 from agnograd_c._derivatives import TIES
 from agnograd_c._groups import is_sum
 from agnograd_c._recompute import AFTER
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = ["by_ties"]
 

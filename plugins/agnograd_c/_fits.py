@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import (
     COMPARISONS,
     FLOATS,
@@ -20,6 +19,7 @@ from agnograd_c._code import (
     type_of,
 )
 from agnograd_c._derivatives import fits_derivative, is_exact, is_known
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = ["FUNCTIONS", "FUNCTIONS2", "INEXACT", "Fitting", "fits", "is_inexact", "looked_at"]
 

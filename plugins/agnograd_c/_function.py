@@ -6,12 +6,13 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
+from agnograd.extend import switch
 from agnograd_c._code import (
     Code,
     Operand,
 )
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 if TYPE_CHECKING:
     from agnograd_c._groups import Group

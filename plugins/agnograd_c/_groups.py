@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
+from agnograd.extend import switch
 from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._layout import CACHED_ELEMENTS, VECTOR_LOOP
 from agnograd_c._products import added_to, is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
 from agnograd_c._regions import ADDS, Additions
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = [
     "FREE",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from agnograd.extend import Fact, switch
+from agnograd.extend import switch
+from agnograd_compile.lowering import Fact
 
 __all__ = [
     "CACHED_ELEMENTS",

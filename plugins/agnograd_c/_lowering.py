@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram, dead, switch
+from agnograd.extend import switch
 from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
@@ -16,6 +16,7 @@ from agnograd_c._library import library_of
 from agnograd_c._products import transposed
 from agnograd_c._recompute import unpinned
 from agnograd_c._write import written
+from agnograd_compile.lowering import Description, Lowering, Ref, Step, TracedProgram, dead
 
 __all__ = ["described", "functions_of", "in_c", "threads"]
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, dead, switch
+from agnograd.extend import switch
 from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram, dead
 
 __all__ = ["in_parts"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
+from agnograd.extend import switch
 from agnograd_c._code import code_of
 from agnograd_c._function import Function
 from agnograd_c._layout import rows
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = [
     "HEADER",

@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
-from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of, switch
+from agnograd.extend import switch
 from agnograd_c._groups import Group, groups_of, levels_of
 from agnograd_c._lives import Life, Lives
 from agnograd_c._regions import ADDS
+from agnograd_compile.lowering import Ref, Step, TracedProgram, dead, roots_of
 
 __all__ = ["AFTER", "recomputed", "unpinned"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import FLOATS, code_of, is_complex, type_of
 from agnograd_c._reads import is_in_rows
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = ["ADDS", "Additions", "region_of"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agnograd.extend import Ref, Step
 from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
     BYTES,
@@ -16,6 +15,7 @@ from agnograd_c._derivatives import add_derivative, is_known
 from agnograd_c._function import C_ARRAYS, C_STATEMENTS, Function, GroupWriter
 from agnograd_c._layout import rows
 from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
+from agnograd_compile.lowering import Ref, Step
 
 __all__ = ["ScalarWriter"]
 

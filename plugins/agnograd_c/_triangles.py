@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from agnograd.extend import Ref, Step, TracedProgram, named_function
+from agnograd_compile.lowering import Ref, Step, TracedProgram, named_function
 
 __all__ = ["by_substitution"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = ["turned"]
 

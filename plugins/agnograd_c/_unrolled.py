@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, switch
+from agnograd.extend import switch
 from agnograd_c._code import FLOATS, code_of, type_of
 from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._groups import FREE, groups_of
 from agnograd_c._reads import is_read, is_scatter, place_of
+from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 __all__ = ["unrolled"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agnograd.extend import Ref, TracedProgram
 from agnograd_c._arrays import ArrayWriter
 from agnograd_c._function import Function
 from agnograd_c._groups import Group
 from agnograd_c._products import product
 from agnograd_c._scalars import ScalarWriter
+from agnograd_compile.lowering import Ref, TracedProgram
 
 __all__ = ["written"]
 

@@ -10,9 +10,10 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from agnograd import ops as known_ops
-from agnograd.extend import Sample, backend_named, lowering_for
+from agnograd.extend import Sample, backend_named
 from agnograd.testing import all_samples
 from agnograd.testing.gaps import Gap
+from agnograd_compile.lowering import lowering_for
 from agnograd_conformance._basics import check_basics
 from agnograd_conformance._checks import CHECKS
 from agnograd_conformance._mend import mend

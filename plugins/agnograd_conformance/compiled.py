@@ -7,8 +7,9 @@ from typing import Any
 
 from agnograd import compile as compile_function
 from agnograd.errors import CompileError
-from agnograd.extend import Sample, lowering_for
+from agnograd.extend import Sample
 from agnograd.testing.host import assert_close
+from agnograd_compile.lowering import lowering_for
 from agnograd_conformance._calls import Calls, Outcome
 from agnograd_conformance._needs import shape_needs_values
 from agnograd_conformance._trial import NotApplicable, Trial

@@ -7,9 +7,9 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._plugins.lowerings import lowering_for
-from agnograd._program.program import Missed
-from agnograd._program.straight import straight
+from agnograd_compile._lowerings import lowering_for
+from agnograd_compile._programs.program import Missed
+from agnograd_compile._programs.straight import straight
 from on_cupy import passes_on_the_stand_in
 from traced import traced
 

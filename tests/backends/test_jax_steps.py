@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._passes.passes import run as improved
-from agnograd._program.straight import straight
+from agnograd_compile._passes.passes import run as improved
+from agnograd_compile._programs.straight import straight
 from calls import profiled
 from tests.helpers.lowered import both, lowered
 from traced import traced

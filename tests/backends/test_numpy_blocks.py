@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._program.straight import straight
-from agnograd._program.verify import verify
+from agnograd_compile._programs.straight import straight
+from agnograd_compile._programs.verify import verify
 from agnograd_numpy import _blocks
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._threads import each, threads

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._plugins.lowerings import lowering_for
-from agnograd._program.straight import straight
-from agnograd._program.verify import verify
+from agnograd_compile._lowerings import lowering_for
+from agnograd_compile._programs.straight import straight
+from agnograd_compile._programs.verify import verify
 from agnograd_numpy._steps import Buffers
 from agnograd_numpy.lowering import NumpyWriter, lowering
 from memory import peak_of

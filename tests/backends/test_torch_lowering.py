@@ -6,8 +6,8 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._program.program import Missed
-from agnograd._program.straight import straight
+from agnograd_compile._programs.program import Missed
+from agnograd_compile._programs.straight import straight
 from tests.helpers.lowered import both, lowered, outcome, program_of, samples
 from threads import in_threads
 from traced import traced

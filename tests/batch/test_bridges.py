@@ -7,10 +7,10 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._compile.trace import trace
 from agnograd._util.trees import flatten
 from agnograd.errors import BatchingWarning, CompileError
 from agnograd.extend import Interpretation, Run
+from agnograd_compile._trace import trace
 
 xp = ag.namespace("numpy")
 X = np.reshape(np.linspace(-1.0, 1.0, 12), (4, 3))

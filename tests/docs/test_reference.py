@@ -15,7 +15,10 @@ LISTED = re.compile(
 )
 
 
-@pytest.mark.parametrize("module", ["agnograd", "agnograd.extend"])
+@pytest.mark.parametrize(
+    "module",
+    ["agnograd", "agnograd.extend", "agnograd.extend.transforms", "agnograd_compile.lowering"],
+)
 def test_a_page_that_is_sorted_by_topic_lists_what_there_is(module):
     page = (REFERENCE / f"{module.rpartition('.')[2]}.md").read_text()
     listed = LISTED.findall(page)

@@ -4,14 +4,14 @@ import numpy as np
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._compile.graph import Joint
-from agnograd._compile.trace import ARRAY, Callee, Signature, record
-from agnograd._passes import passes
-from agnograd._passes.partition import partition
-from agnograd._plugins.lowerings import lowering_for
 from agnograd.errors import CompileError
 from agnograd_c import _lowering
 from agnograd_c.kernels import calls
+from agnograd_compile._graph import Joint
+from agnograd_compile._lowerings import lowering_for
+from agnograd_compile._passes import passes
+from agnograd_compile._passes.partition import partition
+from agnograd_compile._trace import ARRAY, Callee, Signature, record
 from drawn import XP, aimed_program
 from traced import traced
 

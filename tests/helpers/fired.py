@@ -19,7 +19,7 @@ _NUMERIC = re.compile(r"_?[A-Z][A-Z_]+")
 FIRED = set()
 # The names of all rows of the modules that were imported, in their order.
 ROWS = {}
-IDENTITIES = "agnograd._passes.identities"
+IDENTITIES = "agnograd_compile._passes.identities"
 _NAMED = (ast.FunctionDef, ast.ClassDef)
 _TARGETS = re.compile(r"^\((.*?)\) = ")  # which only some versions of Python write
 _last = [""]  # the text of the last return statement of a rule of identities
@@ -166,7 +166,7 @@ def _call(function, *args):
 
 def _title(module):
     package, _, name = module.rpartition(".")
-    plugin = package.removeprefix("agnograd_") if package.startswith("agnograd_") else ""
+    plugin = package.partition(".")[0].removeprefix("agnograd_").removeprefix("compile")
     return f"{plugin} {name.lstrip('_')}".strip()
 
 

@@ -5,12 +5,12 @@ import warnings
 import pytest
 
 import agnograd as ag
-from agnograd._plugins.lowerings import lowering_for
-from agnograd._program.program import Missed
-from agnograd._program.straight import straight
 from agnograd._util.trees import flatten
 from agnograd.errors import CompileError
 from agnograd.testing._samples import all_samples
+from agnograd_compile._lowerings import lowering_for
+from agnograd_compile._programs.program import Missed
+from agnograd_compile._programs.straight import straight
 from agnograd_conformance._case import Case, arrays_in
 from traced import traced
 

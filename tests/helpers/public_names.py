@@ -8,6 +8,7 @@ parameters, hooks with their arguments, ops, what is registered, and commands wi
 import enum
 import importlib
 import inspect
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,7 +25,7 @@ PLUGINS = entry_points(group="agnograd.plugins")
 BUILT_IN = [each.module for each in PLUGINS if each.dist and each.dist.name == "agnograd"]
 MODULES = (
     *("agnograd", *(f"agnograd.{name}" for name in PUBLIC)),
-    *sorted({*BUILT_IN, "agnograd_distributed", "agnograd_scipy"}),
+    *sorted({*BUILT_IN, "agnograd_compile.lowering", "agnograd_distributed", "agnograd_scipy"}),
 )
 # Of these classes only some attributes are public, as in docs/reference/extend.md.
 ONLY = {
@@ -69,8 +70,10 @@ def public_names() -> list[str]:
 
 def _of_module(module: str) -> Iterator[str]:
     found = importlib.import_module(module)
-    for name in found.__all__:
-        value = getattr(found, name)
+    for name in (*found.__all__, *getattr(found, "_MOVED", ())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            value = getattr(found, name)
         yield f"{module}.{name}"
         if inspect.ismodule(value):
             continue  # which are in MODULES

@@ -8,13 +8,13 @@ with a number that has a name of capital letters.
 """
 
 TABLE = """
-agnograd._passes.passes
+agnograd_compile._passes.passes
   a pass changes a program | run | left |= others - UNCOUNTING
 
-agnograd._passes.identities
+agnograd_compile._passes.identities
   any | identities | outputs =
 
-agnograd._passes.chains
+agnograd_compile._passes.chains
   a chain becomes a step | chains | return dead(
   the sum is the second argument | _found | before, item =
   a sum | _summed | columns.steps.append(
@@ -28,7 +28,7 @@ agnograd._passes.chains
   places by indices of one axis | _key | return indices[0]
   places by indices of several axes | _key | return tuple(indices)
 
-agnograd._passes.columns
+agnograd_compile._passes.columns
   one value for all | column | return values[0]
   stacked: computed alike | stacked | return found
   stacked: one value, spread | stacked | return self.emit('broadcast_to'
@@ -46,31 +46,31 @@ agnograd._passes.columns
   numbers | _computed | args[place] = self.constant(
   computed at once | _computed | return self.emit(
 
-agnograd._passes.common
+agnograd_compile._passes.common
   a guard goes | common | continue
   a step goes | common | new.update(
   arguments change places | key_of | args =
 
-agnograd._passes.dead
+agnograd_compile._passes.dead
   steps go | dead | return with_steps(
 
-agnograd._passes.order
+agnograd_compile._passes.order
   an order | order | return program.with_(
   steps move, and gain too little | order | if other > most or
   a view is made for the first step that reads it | _prepare | self.before[number] +=
 
-agnograd._passes.partition
+agnograd_compile._passes.partition
   a view is taken again | _taken_again | repeated[id(step)] = step
   a value is kept | _taken_again | kept.add(ref)
   an element of what is at hand | _is_view | return is_basic(key)
 
-agnograd._passes.scatters
+agnograd_compile._passes.scatters
   two are one | _scatter | total = Ref(
   an addition to all of the zeros is a sum | _filled | return Step(
   the zeros have signs | _filled | if bool(
   an addition to zeros | _scatter | if self._is_zero(into)
 
-agnograd._passes.uniform
+agnograd_compile._passes.uniform
   the pass | rewritten | return self.program.with_(
   a step on constants is computed | folded | self.constants[out] = value
   a constant of one number | number_of | return number
@@ -88,7 +88,7 @@ agnograd._passes.uniform
   a step of uniform arrays | made_by | return step
   a number | made_by | return number
 
-agnograd._program.plan
+agnograd_compile._programs.plan
   updates in place | plan | buffers = [held.pop(
   a buffer is used again | _buffer | buffer = free.pop()
   a result is written over an argument in a buffer | _buffer | return self.held.pop(
@@ -96,7 +96,7 @@ agnograd._program.plan
   an output's memory is updated | _kept | kept.add(step.args[0])
   a buffer takes the place of a smaller one | shared | kept[place] = (kept
 
-agnograd._program.rooms
+agnograd_compile._programs.rooms
   memory is lent | lent | return replace(
   a room beside another one | _offset | offset = max(
   a room before another one | _offset | if offset + stay.size <= at

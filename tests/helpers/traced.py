@@ -4,13 +4,13 @@ import numpy as np
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._compile.recording import fact_of
-from agnograd._compile.trace import trace
-from agnograd._passes import passes
-from agnograd._plugins.lowerings import lowering_for
-from agnograd._program.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
-from agnograd._program.straight import function_of, straight
 from agnograd._util.trees import flatten
+from agnograd_compile._lowerings import lowering_for
+from agnograd_compile._passes import passes
+from agnograd_compile._programs.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
+from agnograd_compile._programs.straight import function_of, straight
+from agnograd_compile._recording import fact_of
+from agnograd_compile._trace import trace
 
 
 def traced(backend, f, *args):

@@ -11,11 +11,11 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd._passes.passes import run as improved
-from agnograd.extend import Missed, lowering_for, straight
 from agnograd_c import _compiler, _groups, _library, _lowering, _slopes, _triangles, _unrolled
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
+from agnograd_compile._passes.passes import run as improved
+from agnograd_compile.lowering import Missed, lowering_for, straight
 from in_c import needs_compiler
 from memory import peak_of
 from threads import in_threads

@@ -27,7 +27,7 @@ xp = ag.namespace("numpy")
 x = np.linspace(0, 1, 31)
 {before}
 made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))
-from agnograd.extend import straight
+from agnograd_compile.lowering import straight
 (found,) = straight(made)([x])
 print(len(made.steps), np.allclose(found, np.exp(x) * 3.25 + x, rtol=1e-15))
 """
@@ -212,7 +212,7 @@ def test_a_compiler_that_is_none(tmp_path, command):
 def test_without_file_descriptors(tmp_path):
     few = """
 import resource
-from agnograd.extend import straight
+from agnograd_compile.lowering import straight
 traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x)  # what is imported for it
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 """

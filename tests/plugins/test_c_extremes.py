@@ -5,8 +5,8 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd._passes.passes import run as improved
 from agnograd_c import _extremes, _turned
+from agnograd_compile._passes.passes import run as improved
 from in_c import needs_compiler
 from memory import peak_of
 from traced import traced

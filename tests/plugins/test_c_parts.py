@@ -7,9 +7,9 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd._passes.passes import run as improved
-from agnograd.extend import straight
 from agnograd_c import _groups, _parts, _products
+from agnograd_compile._passes.passes import run as improved
+from agnograd_compile.lowering import straight
 from in_c import needs_compiler
 from memory import peak_of
 from traced import traced

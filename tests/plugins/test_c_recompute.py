@@ -5,10 +5,10 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd._passes.passes import run as improved
 from agnograd.errors import CompileError
-from agnograd.extend import lowering_for
 from agnograd_c import _compiler, _parts, _products, _recompute
+from agnograd_compile._passes.passes import run as improved
+from agnograd_compile.lowering import lowering_for
 from drawn import XP, search
 from in_c import needs_compiler
 from memory import peak_of

@@ -5,11 +5,11 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd._passes.passes import run as improved
-from agnograd.extend import Fact
 from agnograd_c import _arrays, _lowering
 from agnograd_c._regions import region_of
 from agnograd_c.kernels import calls
+from agnograd_compile._passes.passes import run as improved
+from agnograd_compile.lowering import Fact
 from in_c import needs_compiler
 from memory import peak_of
 from threads import in_threads

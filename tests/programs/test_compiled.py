@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._plugins.lowerings import lowering_for, lowerings
 from agnograd.errors import CompileError
+from agnograd_compile._lowerings import lowering_for, lowerings
 from differences import close
 from drawn import XP, aimed_programs, search
 

@@ -3,7 +3,7 @@
 import pytest
 
 import stateful
-from agnograd._plugins.lowerings import lowerings
+from agnograd_compile._lowerings import lowerings
 
 LOWERINGS = [name for name in ("plain", "numpy") if name in lowerings("numpy")]
 
@@ -27,7 +27,8 @@ def test_changes_that_were_not_seen_once():
 
 
 def test_a_change_that_is_not_seen_is_found(monkeypatch):
-    monkeypatch.setattr("agnograd._surroundings.surroundings.Surroundings.looked_at", lambda _: [])
+    surroundings = "agnograd_compile._surroundings.surroundings.Surroundings"
+    monkeypatch.setattr(f"{surroundings}.looked_at", lambda _: [])
     _, failures = stateful.search(SEEDS)
     assert failures
     assert "ag.compile(g)" in stateful.Stateful(failures[0][0]).text()

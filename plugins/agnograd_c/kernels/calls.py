@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact, switch
+from agnograd.extend import switch
 from agnograd_c._compiler import NoCompiler, environment, loaded, name_of
+from agnograd_compile.lowering import Fact
 
 __all__ = ["callable_of", "driver", "slope", "ties"]
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import Lock, Lowering, Runnable, TracedProgram, straight
+from agnograd.extend import Lock
+from agnograd_compile.lowering import Lowering, Runnable, TracedProgram, straight
 
 __all__ = ["Counted", "lowering"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agnograd.extend import Lowering, straight
+from agnograd_compile.lowering import Lowering, straight
 
 
 class Stale(Lowering):

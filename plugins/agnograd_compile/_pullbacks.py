@@ -1,0 +1,88 @@
+"""A backend's own derivatives in a program: each is one step, as it is one call in a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any
+
+from agnograd.extend import Op
+from agnograd.extend.transforms import Domain, conjugate, fit, registered_in, values_named
+from agnograd_compile._programs.program import PULLBACK
+
+if TYPE_CHECKING:
+    from agnograd_compile._traced import Tracing
+
+Functions = Mapping[str, Mapping[str, Callable[..., Any]]]
+
+
+def traced_pullbacks(tracing: Tracing) -> Functions:
+    """Return what notes the derivatives of the backend below, as ``Backend.pullbacks`` has them.
+
+    Those of linear ops are left out: the rules make the same calls, which say more to passes.
+    """
+    found: dict[str, dict[str, Callable[..., Any]]] = {}
+    for name, functions in tracing.below.backend.pullbacks().items():
+        op = _op(name)
+        for into, function in functions.items():
+            rule = op.rules[into]
+            if callable(rule.function) and rule.kind in ("elementwise", "vjp"):
+                derivative = OwnDerivative(op, into, function, tracing.below)
+                found.setdefault(name, {})[into] = derivative.noted_by(tracing)
+    return found
+
+
+class OwnDerivative:
+    """The gradient with respect to one input, on raw arrays.
+
+    It is the backend's own function, or the rule where that returns ``NotImplemented``.
+    """
+
+    def __init__(self, op: Op, into: str, own: Callable[..., Any], domain: Domain) -> None:
+        self.op, self.into, self.own, self.domain = op, into, own, domain
+        self.rule = op.rules[into]
+        self.names = tuple(dict.fromkeys(("g", *values_named(op, into))))
+        self._given = [self.names.index(name) for name in signature(own).parameters]
+
+    def noted_by(self, tracing: Tracing) -> Callable[..., Any]:
+        """Return a function of traced arrays, as a pass calls it, that notes this as a step."""
+
+        def derivative(*values: Any) -> Any:
+            out = self._own(*map(tracing.payload, values))
+            if out is NotImplemented:  # in this run: the rule's calls are noted instead
+                return out
+            kwargs = {"op": self.op.name, "input": self.into, "function": self}
+            return tracing.note(PULLBACK, lambda *_, **__: out, values, kwargs)
+
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names]
+        derivative.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return derivative
+
+    def __call__(self, *values: Any) -> Any:
+        out = self._own(*values)
+        return self.by_rule(*values) if out is NotImplemented else out
+
+    def _own(self, *values: Any) -> Any:
+        return self.own(*[values[place] for place in self._given])
+
+    def on(self, domain: Domain) -> Callable[..., Any]:
+        """Return what the rule gives on raw arrays of another backend."""
+        return OwnDerivative(self.op, self.into, self.own, domain).by_rule
+
+    def by_rule(self, *values: Any) -> Any:
+        """Return what the rule gives."""
+        xp, into = self.domain.raw, self.into
+        known = {**dict(zip(self.names, values, strict=True)), "xp": xp}
+        out = self.rule.function(*[known[name] for name in self.rule.names])  # type: ignore[operator]
+        if self.rule.kind != "elementwise":
+            return fit(out, known[f"{into}_shape"], known[f"{into}_dtype"], xp)
+        g = known["g"]
+        return g * (conjugate(out, xp) if self.domain.is_complex(g.dtype) else out)
+
+
+def _op(name: str) -> Op:
+    """Return an op by its name, without loading extensions that it is not in."""
+    for extension in ("", name.rpartition(".")[0]):
+        if name in (known := registered_in(extension)):
+            return known[name][0]
+    raise KeyError(name)

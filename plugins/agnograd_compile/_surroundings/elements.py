@@ -1,0 +1,211 @@
+"""The elements of arrays outside a function, as far as its programs depend on them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+from agnograd import Variable
+from agnograd.extend import switch
+from agnograd_compile._surroundings.inventory import Name
+from agnograd_compile._surroundings.keys import Key, Same, elements_of, host_of, is_immutable
+
+# Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
+# Each of these is far from the others, and takes as long to read as hundreds in a row. Fewer would
+# see less than the documentation says.
+COMPARED_ELEMENTS = switch("COMPARED_ELEMENTS", 128, least=128, most=2**62, module=__name__)
+SAMPLED_ELEMENTS = switch("SAMPLED_ELEMENTS", 32, least=32, most=2**20, module=__name__)
+# The elements of shorter arrays are kept to compare with, and not hashed again.
+COMPARED_BYTES = switch("COMPARED_BYTES", 2**22, least=0, most=2**62, module=__name__)
+# How many bytes are copied at a time, to be hashed: so many stay in the first cache.
+HASHED_BYTES = switch("HASHED_BYTES", 2**14, least=2**6, most=2**62, module=__name__)
+
+
+class Sample(NamedTuple):
+    """What an array that is seen has to be: itself, with these elements at a key, or all.
+
+    ``data`` is None if nobody can write to it. ``to_host`` gives an array as one of NumPy's.
+    """
+
+    array: Any
+    key: tuple[slice, ...] | None
+    data: bytes | None
+    to_host: Callable[[Any], Any] | None
+
+
+class WatchedArrays:
+    """Which arrays outside a function are part of the keys of its calls by their elements.
+
+    Python made something of those that are *used*: each of their elements counts. Those that are
+    *seen* are met by no op, so that Python may at most look at them. They have to be the same
+    objects, and if they are large only some of their elements are looked at.
+
+    Attributes
+    ----------
+    names : frozenset of Name
+        All of them. It is another object once there are more, or once more of each count.
+    """
+
+    def __init__(self) -> None:
+        self.names: frozenset[Name] = frozenset()
+        self._used: frozenset[Name] = frozenset()
+        self._seen: frozenset[Name] = frozenset()
+        # What an array was, all its elements or an array that nobody can write to; their digest.
+        self._known: dict[Name, tuple[bytearray | Same, bytes]] = {}
+        self._samples: dict[int, tuple[Same, Any]] = {}
+        self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def use(self, names: Iterable[Name]) -> None:
+        """Add arrays of which Python made something."""
+        added = frozenset(names) - self._used
+        if added:
+            self._used |= added
+            self.names = self._used | self._seen
+
+    def see(self, names: Iterable[Name]) -> None:
+        """Add arrays that Python may look at."""
+        added = frozenset(names) - self._seen
+        if added:
+            self._seen |= added
+            self.names = self._used | self._seen
+
+    def key(self, arrays: Sequence[Any], names: tuple[Name, ...]) -> Key:
+        """Return what the elements are now; ``names`` are those of all arrays."""
+        places = self._placed(names)
+        return tuple(
+            [
+                self._whole(name, arrays[place]) if is_used else self._sample(place, arrays[place])
+                for place, name, is_used in places
+            ]
+        )
+
+    def samples(self, elements: Key, names: tuple[Name, ...]) -> dict[int, Sample] | None:
+        """Return what has to be true for arrays to have elements that ``key`` returned.
+
+        It is the sample that an array has to have, by its place among all arrays; None if there is
+        more to compare, or not every array is an ordinary one.
+        """
+        found: dict[int, Sample] = {}
+        for (place, name, is_used), known in zip(self._placed(names), elements, strict=True):
+            if is_used:
+                of, digest = self._known.get(name, (None, None))
+                if type(of) is not Same or digest != known:
+                    return None
+                found[place] = Sample(of.value, None, None, None)
+                continue
+            raw, data = known[0].value, known[1]
+            to_host = host_of(raw)
+            if to_host is None or type(data) not in (bytes, type(None)):
+                return None
+            found[place] = Sample(raw, _places(tuple(raw.shape)), data, to_host)
+        return found
+
+    def _placed(self, names: tuple[Name, ...]) -> list[tuple[int, Name, bool]]:
+        """Return where these arrays are among all, and whether they are used."""
+        used, seen = self._used, self._seen
+        known, known_used, known_seen, places = self._places
+        if known is not names or known_used is not used or known_seen is not seen:  # seldom
+            places = [
+                (place, name, name in used)
+                for place, name in enumerate(names)
+                if name in used or name in seen
+            ]
+            self._places = names, used, seen, places
+        return places
+
+    def _sample(self, place: int, array: Any) -> Key:
+        """Return an array by itself, and some of its elements; the same key while they are."""
+        raw = array._raw if isinstance(array, Variable) else array
+        known = self._samples.get(place)
+        if known is not None and known[1] is None and known[0].value is raw:
+            return known
+        data: Any
+        if is_immutable(raw):
+            data = None  # all that can change is which array it is
+        else:
+            key = _places(tuple(raw.shape))
+            data = elements_of(raw if key is None else raw[key])
+        if known is None or known[0].value is not raw or known[1] != data:
+            known = self._samples[place] = Same(raw), data
+        return known
+
+    def _whole(self, name: Name, array: Any) -> Any:
+        """Return all elements, as a digest that is computed again only if they have changed."""
+        known = self._known.get(name)
+        raw = array._raw if isinstance(array, Variable) else array
+        if known is not None and type(known[0]) is Same and known[0].value is raw:
+            return known[1]
+        data = _host_of(raw)
+        if type(data) is not bytes and not hasattr(data, "tobytes"):
+            return data
+        if known is not None and type(known[0]) is bytearray and _are_equal(known[0], data):
+            return known[1]
+        hashed, kept = hashlib.blake2b(digest_size=16), bytearray()
+        size = len(data) if type(data) is bytes else data.nbytes
+        is_kept = size <= COMPARED_BYTES and not is_immutable(raw)
+        for piece in _pieces(data):
+            hashed.update(piece)
+            if is_kept:
+                kept += piece
+        digest = hashed.digest()
+        if is_immutable(raw):
+            self._known[name] = Same(raw), digest
+        elif is_kept:
+            self._known[name] = kept, digest
+        return digest
+
+
+def _host_of(raw: Any) -> Any:
+    """Return an array as one of NumPy's; of one that is not ordinary, what ``elements_of`` does."""
+    to_host = host_of(raw)
+    if to_host is not None:
+        with suppress(Exception):  # whatever a library raises where there are no values
+            return to_host(raw)
+    return elements_of(raw)
+
+
+def _pieces(data: Any) -> Iterator[bytes]:
+    """Yield the elements of an array, some at a time; bytes as they are."""
+    if type(data) is bytes:
+        yield data
+        return
+    count = max(HASHED_BYTES // max(data.itemsize, 1), 1)
+    if data.size <= count or not data.flags.c_contiguous:
+        yield data.tobytes()
+        return
+    flat = data.reshape(-1)
+    for at in range(0, data.size, count):
+        yield flat[at : at + count].tobytes()
+
+
+def _are_equal(known: bytearray, data: Any) -> bool:
+    """Return whether an array has elements that were seen, or bytes are those.
+
+    What lies in a row is compared where it is: a ``bytearray`` does that with any memory, as bytes.
+    """
+    if type(data) is bytes or data.flags.c_contiguous:
+        found: Any = known.__eq__(data)
+        if type(found) is bool:  # not for dates, which have no buffer
+            return found
+    return bool(known == data.tobytes())
+
+
+@lru_cache(1024)
+def _places(shape: tuple[int, ...]) -> tuple[slice, ...] | None:
+    """Return the key of a part that has few elements, or None where all are few."""
+    size = prod(shape)
+    if size <= COMPARED_ELEMENTS:
+        return None
+    excess, key = -(-size // SAMPLED_ELEMENTS), []
+    for length in shape:
+        step = min(excess, length)
+        key.append(slice(None, None, step))
+        excess = -(-excess // step)
+    return tuple(key)
