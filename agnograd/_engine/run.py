@@ -142,8 +142,7 @@ class Pass:
         if mode is None:
             return
         self.retain_graph |= mode.tape is not None  # forward mode outside needs the values
-        if mode.whole is not None:
-            self.visiting = mode.whole.backend.visiting()  # type: ignore[attr-defined]
+        self.visiting = mode.whole and mode.whole.backend.visiting()  # type: ignore
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
@@ -239,14 +238,15 @@ class Pass:
 
     def visit(self, node: Edge, g: Any) -> tuple[None, None]:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""
-        with on_device(node, g) if Backend.switching else ExitStack():
+        if Backend.switching:
+            with on_device(node, g):
+                pairs = self.pairs(node, g)
+        else:
             pairs = self.pairs(node, g)
         self.hand_on(pairs, node[OP].domain)
-        gradients, queue, awaited = self.arrivals.gradients, self.arrivals.queue, self.awaited
-        for edge in edges_of(node) if awaited else ():  # leaves arrive whose last use has run
-            if edge is None or awaited is None or awaited.get(edge[RANK]) != node[RANK]:
-                continue
-            if edge[RANK] in gradients:
+        gradients, queue, last = self.arrivals.gradients, self.arrivals.queue, self.awaited or {}
+        for edge in edges_of(node) if last else ():  # leaves arrive whose last use has run
+            if edge is not None and last.get(edge[RANK]) == node[RANK] and edge[RANK] in gradients:
                 queue.remove(edge)
                 heapify(queue)
                 self.meet(edge, gradients.pop(edge[RANK]))
