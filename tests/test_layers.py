@@ -24,7 +24,6 @@ LAYERS = (
     ("_batch",),
     ("_functions",),
     ("_transforms",),
-    ("_sparse",),
     ("autodiff", "bridge"),
     ("testing",),
     ("extend",),

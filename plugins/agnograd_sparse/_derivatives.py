@@ -7,17 +7,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-from agnograd._sparse.colouring import coloured
-from agnograd._sparse.orders import ORDERS, Order
-from agnograd._sparse.pattern import Mode, Sparsity, mode_in, of_hessian, searched
-from agnograd._sparse.prepared import Find, PreparedDerivative
-from agnograd._sparse.recovery import by_substitution, directly
-from agnograd._sparse.symmetric import coloured_symmetrically
-from agnograd._transforms.gradients import grad
-from agnograd._transforms.trace import ArgNums
-from agnograd._util.checks import argnums_in, callable_in, positive_in
-from agnograd._util.remaking import packed, remade, unpacked
+from agnograd import grad
 from agnograd.errors import ArgumentError
+from agnograd.extend.transforms import (
+    ArgNums,
+    argnums_in,
+    callable_in,
+    packed,
+    positive_in,
+    remade,
+    unpacked,
+)
+from agnograd_sparse._colouring import coloured
+from agnograd_sparse._orders import ORDERS, Order
+from agnograd_sparse._pattern import Mode, Sparsity, mode_in, of_hessian, searched
+from agnograd_sparse._prepared import Find, PreparedDerivative
+from agnograd_sparse._recovery import by_substitution, directly
+from agnograd_sparse._symmetric import coloured_symmetrically
 
 Direction = Literal["auto", "forward", "reverse", "both"]
 Method = Literal["star", "acyclic"]
