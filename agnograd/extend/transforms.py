@@ -37,7 +37,7 @@ from agnograd._transforms.pushforward import Pushforward, may_be_nan
 from agnograd._transforms.trace import ArgNums, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, number_in, positive_in
 from agnograd._util.collecting import seldom_collected
-from agnograd._util.remaking import name_of, packed, remade, unpacked
+from agnograd._util.remaking import made_by, name_of, packed, unpacked
 from agnograd._util.signatures import parameters_of
 from agnograd._util.trees import flatten, flatten_in_order, map_leaves, unflatten
 
@@ -85,6 +85,7 @@ __all__ = [
     "leave_out",
     "levels_up",
     "load",
+    "made_by",
     "made_from",
     "map_leaves",
     "map_parts",
@@ -102,7 +103,6 @@ __all__ = [
     "positive_in",
     "rank_of",
     "registered_in",
-    "remade",
     "root_of",
     "same_for_all",
     "seldom_collected",

@@ -13,9 +13,9 @@ from agnograd.extend.transforms import (
     ArgNums,
     argnums_in,
     callable_in,
+    made_by,
     packed,
     positive_in,
-    remade,
     unpacked,
 )
 from agnograd_sparse._colouring import coloured
@@ -118,7 +118,6 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
     return derivative.prepare(*args, **kwargs)
 
 
-@remade
 def sparse_jacobian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -194,10 +193,12 @@ def sparse_jacobian(
         return PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
 
     local = mode == "local"
-    return SparseDerivative(f, known, partial(searched, f, positions, local), local, compressed)
+    find = partial(searched, f, positions, local)
+    made = SparseDerivative(f, known, find, local, compressed)
+    options = {"pattern": pattern, "mode": mode, "direction": direction, "order": order}
+    return made_by(made, sparse_jacobian, f, argnums, chunk_size=chunk_size, **options)
 
 
-@remade
 def sparse_hessian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -256,7 +257,10 @@ def sparse_hessian(
         return PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
 
     local = mode == "local"
-    return SparseDerivative(f, known, partial(of_hessian, f, positions, local), local, compressed)
+    find = partial(of_hessian, f, positions, local)
+    made = SparseDerivative(f, known, find, local, compressed)
+    options = {"pattern": pattern, "mode": mode, "method": method, "order": order}
+    return made_by(made, sparse_hessian, f, argnums, chunk_size=chunk_size, **options)
 
 
 def _checked(
