@@ -43,7 +43,7 @@ class _Modules:
     @classmethod
     def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
-        if package != __name__ or inner.startswith("_"):
+        if package != __name__:
             return None
         from agnograd._plugins.backends import backends
         from agnograd._plugins.names import is_module, place_of

@@ -2,6 +2,7 @@
 import agnograd_certify as certify
 import agnograd_compile
 import agnograd_implicit
+import agnograd_sparse
 
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
@@ -18,8 +19,6 @@ from ._hooks.state import is_grad_enabled
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
-from ._sparse.derivatives import prepare, sparse_hessian, sparse_jacobian
-from ._sparse.pattern import sparsity
 from ._transforms.elementwise import elementwise_grad, holomorphic_grad
 from ._transforms.gauss_newton import gnvp
 from ._transforms.gradients import (
@@ -89,5 +88,9 @@ __all__ = [
 # Of plugins, in the group of entry points ``agnograd.names``.
 compile = agnograd_compile.compile
 implicit = agnograd_implicit.implicit
+prepare = agnograd_sparse.prepare
+sparse_hessian = agnograd_sparse.sparse_hessian
+sparse_jacobian = agnograd_sparse.sparse_jacobian
+sparsity = agnograd_sparse.sparsity
 
 __version__: str

@@ -242,7 +242,7 @@ FIXED = {
         agnograd/_arrays/repr._WIDTH agnograd/_cli/main._WIDE agnograd_compile/_explain._RUNS
         agnograd_compile/_listing._COSTLY agnograd_compile/_listing._short
         agnograd_compile/_picture._MOST agnograd_compile/_picture._WIDE
-        agnograd/_sparse/picture._MOST agnograd/_sparse/picture._COLOURS
+        agnograd_sparse/_picture._MOST agnograd_sparse/_picture._COLOURS
         agnograd_certify/_report.FORMAT agnograd_conformance/_items._SHOWN
         agnograd_conformance/_report.FORMAT agnograd_memory/_ledger._POINTS
         agnograd_timer/_timeline._INSIDE agnograd_compile/_listing:count<1000
@@ -253,7 +253,7 @@ FIXED = {
         agnograd_compile/_passes/order._DONE agnograd_compile/_programs/plan.ADD
         agnograd_compile/_programs/plan.ELEMENTWISE agnograd_compile/_programs/plan.INTO
         agnograd_compile/_programs/plan.NEW agnograd_compile/_programs/plan.UPDATE
-        agnograd/_sparse/stars._NONE agnograd_c/__init__.preference
+        agnograd_sparse/_stars._NONE agnograd_c/__init__.preference
         agnograd_distributed/kernels/mpi._GATHER agnograd_distributed/kernels/mpi._MESSAGE
     """,
     "numbers of others: DLPack, the operating system, processors, SciPy, and sources in C": """

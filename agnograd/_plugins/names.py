@@ -1,6 +1,7 @@
 """Names of agnograd that plugins give: ``ag.certify``, say, of the group ``agnograd.names``.
 
-One with a dot is that of a module inside a package of agnograd: ``testing.conformance``.
+One with a dot is that of a module inside a package of agnograd: ``testing.conformance``. One that
+begins with an underscore is where a module was, for what pickles of earlier versions name.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from agnograd._plugins.entry_points import NAMES, installed, load
 
 
 def names() -> list[str]:
-    """Return these names, without importing what they stand for; those inside packages are not."""
-    return [name for name in installed(NAMES) if "." not in name]
+    """Return these names, without importing what they stand for, but those inside packages."""
+    return [each for each in installed(NAMES) if "." not in each and not each.startswith("_")]
 
 
 def named(name: str) -> object:

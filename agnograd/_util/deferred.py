@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import _imp
 import builtins
-import contextlib
-import importlib
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -147,8 +142,7 @@ def deferred_function(
             function.__defaults__ = made.__defaults__
             function.__kwdefaults__ = made.__kwdefaults__
             function.__code__ = made.__code__
-            with contextlib.suppress(AttributeError):
-                del function.__wrapped__  # type: ignore[attr-defined]
+            vars(function).pop("__wrapped__", None)  # type: ignore[attr-defined]
         left.clear()
         return function
 
@@ -159,50 +153,6 @@ def deferred_function(
 
 
 _CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: ignore[name-defined] # noqa: F821
-
-
-# -- forks: the children of a process one of whose threads imports --------------------------------
-
-# Many modules are imported when they are first needed. A thread of the parent that does so has
-# import locks, which no thread of a child would ever release: so a fork lets it finish first. It
-# waits only for these modules: an import of a program's own may take as long as the program.
-_LATE = ("agnograd", "array_api_compat", "optree", "pluggy")
-_python: Any = importlib._bootstrap
-
-
-def _imported_by_others() -> Iterator[str]:
-    """Yield which of the modules that agnograd imports late other threads import now."""
-    this = threading.get_ident()
-    for name, known in tuple(getattr(_python, "_module_locks", {}).items()):
-        lock = known()
-        if name.startswith(_LATE) and getattr(lock, "owner", None) not in (None, this):
-            yield name
-
-
-def _finish_imports() -> None:
-    """Wait until no other thread imports such a module, and let none begin."""
-    waited: set[str] = set()
-    while True:
-        _imp.acquire_lock()  # under which Python looks for the lock of a module
-        name = next((each for each in _imported_by_others() if each not in waited), None)
-        if name is None:
-            return
-        _imp.release_lock()
-        waited.add(name)  # once: Python gives up where each of two threads waits for the other
-        _python._lock_unlock_module(name)
-
-
-def _let_imports_begin() -> None:
-    with contextlib.suppress(RuntimeError):  # an interrupt came before there was a lock
-        _imp.release_lock()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
-    os.register_at_fork(
-        before=_finish_imports,
-        after_in_parent=_let_imports_begin,
-        after_in_child=_let_imports_begin,
-    )
 
 
 def inline(function: F, *, arrays: Callable[..., Any] | None = None) -> F:

@@ -33,11 +33,15 @@ def remade(transformation: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(transformation)
     def made(*args: P.args, **kwargs: P.kwargs) -> T:
-        found = transformation(*args, **kwargs)
-        _made[found] = CallOf(made, args, kwargs)
-        return found
+        return made_by(transformation(*args, **kwargs), made, *args, **kwargs)
 
     return made
+
+
+def made_by(found: T, transformation: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Let what a transformation returned be made again from a pickle, by this call of it."""
+    _made[found] = CallOf(transformation, args, kwargs)
+    return found
 
 
 def name_of(value: Any) -> str | None:

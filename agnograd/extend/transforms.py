@@ -6,7 +6,9 @@ These names are provisional: for two releases they may change without a warning.
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import derived, highest, levels_up, root_of
+from agnograd._arrays.namespace import bound_to
 from agnograd._arrays.variable import owners
+from agnograd._batch.binding import Bound, Names
 from agnograd._batch.members import OfMembers, computed, given_in
 from agnograd._functions.connections import (
     behind_mask,
@@ -19,7 +21,9 @@ from agnograd._functions.runs import Prepared, apart, at_no_level
 from agnograd._graph.nodes import next_rank
 from agnograd._hooks.entering import entered, is_inside
 from agnograd._hooks.state import Mode, current_mode, set_mode
-from agnograd._levels.interpreted import map_parts
+from agnograd._levels.border import Border
+from agnograd._levels.interpreted import map_parts, payload_of
+from agnograd._ops.batching import batching, batching_rule
 from agnograd._ops.fitting import fit
 from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import conjugate, known_size
@@ -28,25 +32,37 @@ from agnograd._plugins.backends import backend_of_array, default_name
 from agnograd._plugins.entry_points import EntryPoint, installed, load, origin, warn
 from agnograd._plugins.op_sets import registered_in
 from agnograd._transforms.members import each_member, is_above, same_for_all, warn_of_members
-from agnograd._transforms.passes import OtherLevelError
-from agnograd._transforms.pushforward import may_be_nan
-from agnograd._util.checks import callable_in, number_in, positive_in
+from agnograd._transforms.passes import OtherLevelError, tangent_of
+from agnograd._transforms.pushforward import Pushforward, may_be_nan
+from agnograd._transforms.trace import ArgNums, Trace, outputs_of
+from agnograd._util.checks import argnums_in, callable_in, number_in, positive_in
 from agnograd._util.collecting import seldom_collected
-from agnograd._util.remaking import name_of, packed, unpacked
+from agnograd._util.remaking import made_by, name_of, packed, unpacked
+from agnograd._util.signatures import parameters_of
 from agnograd._util.trees import flatten, flatten_in_order, map_leaves, unflatten
 
 __all__ = [
     "WITH_EFFECTS",
+    "ArgNums",
+    "Border",
+    "Bound",
     "Domain",
     "EntryPoint",
     "Mode",
+    "Names",
     "OfMembers",
     "OtherLevelError",
     "Prepared",
+    "Pushforward",
+    "Trace",
     "apart",
+    "argnums_in",
     "at_no_level",
     "backend_of_array",
+    "batching",
+    "batching_rule",
     "behind_mask",
+    "bound_to",
     "callable_in",
     "computed",
     "conjugate",
@@ -69,6 +85,7 @@ __all__ = [
     "leave_out",
     "levels_up",
     "load",
+    "made_by",
     "made_from",
     "map_leaves",
     "map_parts",
@@ -77,9 +94,12 @@ __all__ = [
     "next_rank",
     "number_in",
     "origin",
+    "outputs_of",
     "owner_of",
     "owners",
     "packed",
+    "parameters_of",
+    "payload_of",
     "positive_in",
     "rank_of",
     "registered_in",
@@ -87,6 +107,7 @@ __all__ = [
     "same_for_all",
     "seldom_collected",
     "set_mode",
+    "tangent_of",
     "unflatten",
     "unpacked",
     "values_named",

@@ -1,14 +1,10 @@
 """Forked children: nothing that a thread of the parent held keeps them waiting."""
 
 import copy
-import importlib
 import os
 import pickle
 import signal
-import sys
 import threading
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,29 +73,6 @@ def test_a_child_takes_gradients_while_the_parent_does():
 def test_a_child_builds_namespaces_while_the_parent_does():
     with Held(domains.filling):
         assert in_child(lambda: ag.namespace("strict").linalg.solve)
-
-
-def test_a_child_imports_what_a_thread_of_the_parent_was_importing(tmp_path, monkeypatch):
-    (tmp_path / "agnograd_slow.py").write_text("import threads; threads.wait()")
-    begun = threading.Event()
-    threads = SimpleNamespace(wait=lambda: (begun.set(), time.sleep(0.2)))
-    monkeypatch.setitem(sys.modules, "threads", threads)
-    monkeypatch.syspath_prepend(tmp_path)
-    thread = threading.Thread(target=lambda: importlib.import_module("agnograd_slow"))
-    thread.start()
-    begun.wait()
-    assert in_child(lambda: importlib.import_module("agnograd_slow"))
-    thread.join()
-    assert sys.modules.pop("agnograd_slow")
-
-
-def test_a_fork_in_an_import_of_its_own_does_not_wait(tmp_path, monkeypatch):
-    (tmp_path / "agnograd_forks.py").write_text("import forks; ended = forks.in_child()")
-    forks = SimpleNamespace(in_child=lambda: in_child(gradient))
-    monkeypatch.setitem(sys.modules, "forks", forks)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert importlib.import_module("agnograd_forks").ended
-    del sys.modules["agnograd_forks"]
 
 
 @pytest.mark.parametrize("kind", [Memory, Scale, lambda: Offload(above=8)])

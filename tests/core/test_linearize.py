@@ -1,5 +1,7 @@
 """Linear maps of tangents, recorded once and pushed through many times."""
 
+import copy
+import pickle
 import threading
 import warnings
 import weakref
@@ -253,3 +255,13 @@ def test_numbers_among_results_become_arrays_of_the_arguments_library(xp, compil
             for one, other in zip(call(x), expected, strict=True):
                 assert type(one) is type(x)
                 near(one, other)
+
+
+def test_what_is_of_one_run_is_copied_like_a_function_and_not_pickled(xp):
+    x = leaf(xp, [1.0, 2.0]).data
+    for name in ("vjp", "linearize"):
+        _, linear = getattr(ag, name)(lambda x: xp.sin(x) * x, x)
+        assert copy.copy(linear) is linear
+        assert copy.deepcopy([linear])[0] is linear
+        with pytest.raises(TypeError, match=rf"ag\.{name} returned .* cannot be pickled: call"):
+            pickle.dumps(linear)

@@ -116,3 +116,8 @@ FUNCTIONS = {
     branches: (R.normal(size=(3, 5)),),
     inverse: (R.normal(size=(4, 4)),),
 }
+
+
+def tripled(x):
+    """Return three times an array: what pickles of ``tests/plugins/pickled`` are of."""
+    return 3.0 * x

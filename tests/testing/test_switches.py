@@ -67,7 +67,7 @@ def test_a_mode_sets_all_to_their_least_or_most():
 def test_what_is_drawn_depends_on_the_seed_and_not_on_the_order_of_imports():
     found = {(each.module, each.name): each for each in switches()}
     drawn = values("random:1")
-    assert drawn == values("1", "agnograd_numpy._blocks", "agnograd._sparse.colouring")
+    assert drawn == values("1", "agnograd_numpy._blocks", "agnograd_sparse._colouring")
     assert all(found[key].least <= value <= found[key].most for key, value in drawn.items())
     other = values("random:2")
     assert sum(other[key] != value for key, value in drawn.items()) > 20

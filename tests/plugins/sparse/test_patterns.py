@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._sparse.dependence import kind_of, unknown
 from agnograd.errors import ArgumentError, NoGradientError, SparsityError
 from agnograd.extend import OpSet
+from agnograd_sparse._dependence import kind_of, unknown
 
 XP = ag.namespace("numpy")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from agnograd._arrays.domains import domain_named
+from agnograd.extend import domain_named
 
 Shape = tuple[int, ...]
 

@@ -8,24 +8,25 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import owner_of
-from agnograd._arrays.levels import derived, root_of
-from agnograd._arrays.variable import Variable
-from agnograd._batch.vmap import vmap
-from agnograd._functions.moving import asarray
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._sparse.colouring import Colouring
-from agnograd._sparse.pattern import Sparsity
-from agnograd._sparse.picture import drawn
-from agnograd._sparse.recovery import Recovery
-from agnograd._sparse.sets import host
-from agnograd._transforms.passes import tangent_of
-from agnograd._transforms.pushforward import Pushforward
-from agnograd._transforms.trace import Trace, outputs_of
-from agnograd._util.switches import switch
-from agnograd._util.trees import flatten
+from agnograd import Variable, asarray, vmap
 from agnograd.errors import NoGradientError, SparsityError
+from agnograd.extend import is_python_scalar, switch
+from agnograd.extend.transforms import (
+    Domain,
+    Pushforward,
+    Trace,
+    derived,
+    flatten,
+    outputs_of,
+    owner_of,
+    root_of,
+    tangent_of,
+)
+from agnograd_sparse._colouring import Colouring
+from agnograd_sparse._pattern import Sparsity
+from agnograd_sparse._picture import drawn
+from agnograd_sparse._recovery import Recovery
+from agnograd_sparse._sets import host
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from agnograd._sparse.sets import Sets, host
+from agnograd_sparse._sets import Sets, host
 
 
 def first_free(inputs: Sequence[Any]) -> int:

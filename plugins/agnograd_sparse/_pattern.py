@@ -7,19 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.variable import Variable
-from agnograd._levels.border import Border
-from agnograd._levels.interpreted import payload_of
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._sparse.picture import drawn
-from agnograd._sparse.sets import Sets, host, joined
-from agnograd._sparse.tracing import Dependences, Search
-from agnograd._transforms.gradients import grad
-from agnograd._transforms.trace import ArgNums, Trace
-from agnograd._util.checks import argnums_in, callable_in
-from agnograd._util.trees import flatten, unflatten
+from agnograd import Variable, grad
 from agnograd.errors import ArgumentError, ArgumentIndexError, NoGradientError
+from agnograd.extend import is_python_scalar
+from agnograd.extend.transforms import (
+    ArgNums,
+    Border,
+    Trace,
+    argnums_in,
+    callable_in,
+    domain_of,
+    flatten,
+    payload_of,
+    unflatten,
+)
+from agnograd_sparse._picture import drawn
+from agnograd_sparse._sets import Sets, host, joined
+from agnograd_sparse._tracing import Dependences, Search
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from agnograd._sparse.orders import ORDERS, Lists, free, neighbours, saturated
-from agnograd._sparse.pattern import Sparsity
-from agnograd._sparse.sets import Sets, host
-from agnograd._util.switches import switch
+from agnograd.extend import switch
+from agnograd_sparse._orders import ORDERS, Lists, free, neighbours, saturated
+from agnograd_sparse._pattern import Sparsity
+from agnograd_sparse._sets import Sets, host
 
 # The most steps between neighbours for which orders that need them are tried unasked.
 ORDER_STEPS = switch("ORDER_STEPS", 2**24, least=0, most=2**62, module=__name__)

@@ -7,17 +7,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-from agnograd._sparse.colouring import coloured
-from agnograd._sparse.orders import ORDERS, Order
-from agnograd._sparse.pattern import Mode, Sparsity, mode_in, of_hessian, searched
-from agnograd._sparse.prepared import Find, PreparedDerivative
-from agnograd._sparse.recovery import by_substitution, directly
-from agnograd._sparse.symmetric import coloured_symmetrically
-from agnograd._transforms.gradients import grad
-from agnograd._transforms.trace import ArgNums
-from agnograd._util.checks import argnums_in, callable_in, positive_in
-from agnograd._util.remaking import packed, remade, unpacked
+from agnograd import grad
 from agnograd.errors import ArgumentError
+from agnograd.extend.transforms import (
+    ArgNums,
+    argnums_in,
+    callable_in,
+    made_by,
+    packed,
+    positive_in,
+    unpacked,
+)
+from agnograd_sparse._colouring import coloured
+from agnograd_sparse._orders import ORDERS, Order
+from agnograd_sparse._pattern import Mode, Sparsity, mode_in, of_hessian, searched
+from agnograd_sparse._prepared import Find, PreparedDerivative
+from agnograd_sparse._recovery import by_substitution, directly
+from agnograd_sparse._symmetric import coloured_symmetrically
 
 Direction = Literal["auto", "forward", "reverse", "both"]
 Method = Literal["star", "acyclic"]
@@ -112,7 +118,6 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
     return derivative.prepare(*args, **kwargs)
 
 
-@remade
 def sparse_jacobian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -188,10 +193,12 @@ def sparse_jacobian(
         return PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
 
     local = mode == "local"
-    return SparseDerivative(f, known, partial(searched, f, positions, local), local, compressed)
+    find = partial(searched, f, positions, local)
+    made = SparseDerivative(f, known, find, local, compressed)
+    options = {"pattern": pattern, "mode": mode, "direction": direction, "order": order}
+    return made_by(made, sparse_jacobian, f, argnums, chunk_size=chunk_size, **options)
 
 
-@remade
 def sparse_hessian(
     f: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -250,7 +257,10 @@ def sparse_hessian(
         return PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
 
     local = mode == "local"
-    return SparseDerivative(f, known, partial(of_hessian, f, positions, local), local, compressed)
+    find = partial(of_hessian, f, positions, local)
+    made = SparseDerivative(f, known, find, local, compressed)
+    options = {"pattern": pattern, "mode": mode, "method": method, "order": order}
+    return made_by(made, sparse_hessian, f, argnums, chunk_size=chunk_size, **options)
 
 
 def _checked(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from agnograd._sparse.sets import host
+from agnograd_sparse._sets import host
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from agnograd._sparse.pattern import Sparsity
+    from agnograd_sparse._pattern import Sparsity
 
 _MOST = 400  # rows or columns of which each element is drawn
 _COLOURS = 20

@@ -6,16 +6,20 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agnograd._arrays.domain import Domain
-from agnograd._arrays.levels import root_of
-from agnograd._arrays.namespace import bound_to
-from agnograd._arrays.variable import built
-from agnograd._batch.binding import Bound, Names
-from agnograd._levels.interpretation import Interpretation
-from agnograd._levels.interpreted import Interpreted, Run, map_parts
-from agnograd._ops.batching import batching, batching_rule
-from agnograd._ops.op import Op
-from agnograd._sparse.dependence import (
+from agnograd.errors import BatchingError, InterpretationError, SparsityError
+from agnograd.extend import Interpretation, Interpreted, Op, Run, domain_named
+from agnograd.extend.transforms import (
+    Bound,
+    Domain,
+    Names,
+    batching,
+    batching_rule,
+    bound_to,
+    map_parts,
+    parameters_of,
+    root_of,
+)
+from agnograd_sparse._dependence import (
     Applied,
     Input,
     Pattern,
@@ -25,10 +29,8 @@ from agnograd._sparse.dependence import (
     moved,
     unknown,
 )
-from agnograd._sparse.sets import Sets, union
-from agnograd._sparse.transposed import first_free, transposed
-from agnograd._util.signatures import parameters_of
-from agnograd.errors import BatchingError, InterpretationError, SparsityError
+from agnograd_sparse._sets import Sets, union
+from agnograd_sparse._transposed import first_free, transposed
 
 _INSTEAD = (
     'use xp.where in place of `if`, or look for a pattern at these values only, with mode="local"'
@@ -204,7 +206,9 @@ class Dependences(Interpretation):
         run.followed.add(function)
         outer, run.cotangents = run.cotangents, first_free(inputs)
         try:
-            return transposed(backward, built[self.name].raw, inputs, results, run.cotangents)
+            return transposed(
+                backward, domain_named(self.name).raw, inputs, results, run.cotangents
+            )
         except (SparsityError, InterpretationError):
             return None
         finally:
@@ -251,7 +255,7 @@ class Dependences(Interpretation):
         names = Names.of(op)
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            program = bound_to(op.forward, xp=built[self.name].raw, backend=self)  # type: ignore[arg-type]
+            program = bound_to(op.forward, xp=domain_named(self.name).raw, backend=self)  # type: ignore[arg-type]
             try:
                 out = program(*args, **kwargs)
             except Exception:
@@ -279,7 +283,7 @@ class Dependences(Interpretation):
     def _as_program(self, op: Op, bound: Bound, results: Sequence[Dependent]) -> None:
         """Give the results the pattern of the program that the op names."""
         program: Any = op.pattern
-        given = [built[self.name].raw] if parameters_of(program)[:1] == ("xp",) else []
+        given = [domain_named(self.name).raw] if parameters_of(program)[:1] == ("xp",) else []
         with self.quiet():
             out = program(*given, *bound.args, **bound.kwargs)
         for each, like in zip(results, _parts(out), strict=True):

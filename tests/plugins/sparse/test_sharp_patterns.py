@@ -7,8 +7,8 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._sparse.tracing import Dependences
 from agnograd.extend import OpSet
+from agnograd_sparse._tracing import Dependences
 
 XP = ag.namespace("numpy")
 

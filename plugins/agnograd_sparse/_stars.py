@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agnograd._sparse.orders import Lists
+from agnograd_sparse._orders import Lists
 
 _NONE = (-1, -1)
 

@@ -10,12 +10,9 @@ from math import prod
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from agnograd._arrays.domains import domain_named
-from agnograd._batch.binding import Bound, Names
-from agnograd._ops.batching import batching
-from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_mask, is_python_scalar, reduced_axes
-from agnograd._sparse.sets import Sets, Shape, host, joined, numbered, union
+from agnograd.extend import Op, domain_named, is_mask, is_python_scalar, reduced_axes
+from agnograd.extend.transforms import Bound, Names, batching
+from agnograd_sparse._sets import Sets, Shape, host, joined, numbered, union
 
 # What says where or of what dtype a result is: it does not matter to a pattern.
 _BESIDE = ("dtype", "device", "copy", "stream")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agnograd._sparse.colouring import ORDER_STEPS, Colouring, grouped, lists
-from agnograd._sparse.orders import ORDERS
-from agnograd._sparse.pattern import Sparsity
-from agnograd._sparse.stars import acyclic, star
 from agnograd.errors import ArgumentError
+from agnograd_sparse._colouring import ORDER_STEPS, Colouring, grouped, lists
+from agnograd_sparse._orders import ORDERS
+from agnograd_sparse._pattern import Sparsity
+from agnograd_sparse._stars import acyclic, star
 
 
 def coloured_symmetrically(

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._sparse import colouring
-from agnograd._sparse.colouring import Colouring, coloured, lists
-from agnograd._sparse.orders import ORDERS
-from agnograd._sparse.pattern import Sparsity
-from agnograd._sparse.recovery import by_substitution, directly
-from agnograd._sparse.stars import acyclic, star
-from agnograd._sparse.symmetric import coloured_symmetrically
 from agnograd.errors import ArgumentError, SparsityError
+from agnograd_sparse import _colouring as colouring
+from agnograd_sparse._colouring import Colouring, coloured, lists
+from agnograd_sparse._orders import ORDERS
+from agnograd_sparse._pattern import Sparsity
+from agnograd_sparse._recovery import by_substitution, directly
+from agnograd_sparse._stars import acyclic, star
+from agnograd_sparse._symmetric import coloured_symmetrically
 
 EVERY = ("auto", *ORDERS, "saturation")
 

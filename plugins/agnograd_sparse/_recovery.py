@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from agnograd._sparse.colouring import Colouring, lists
-from agnograd._sparse.pattern import Sparsity
-from agnograd._sparse.sets import host
 from agnograd.errors import SparsityError
+from agnograd_sparse._colouring import Colouring, lists
+from agnograd_sparse._pattern import Sparsity
+from agnograd_sparse._sets import host
 
 
 class Level(NamedTuple):

@@ -1,1 +1,0 @@
-"""Sparse derivatives: patterns, colourings, and the Jacobians and Hessians computed by them."""
