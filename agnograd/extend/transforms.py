@@ -28,7 +28,6 @@ from agnograd._ops.fitting import fit
 from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import conjugate, known_size
 from agnograd._ops.saved import values_named
-from agnograd._plugins.backends import backend_of_array, default_name
 from agnograd._plugins.entry_points import EntryPoint, installed, load, origin, warn
 from agnograd._plugins.op_sets import registered_in
 from agnograd._transforms.members import each_member, is_above, same_for_all, warn_of_members
@@ -58,7 +57,6 @@ __all__ = [
     "apart",
     "argnums_in",
     "at_no_level",
-    "backend_of_array",
     "batching",
     "batching_rule",
     "behind_mask",
@@ -68,7 +66,6 @@ __all__ = [
     "conjugate",
     "connected",
     "current_mode",
-    "default_name",
     "derived",
     "domain_of",
     "each_member",

@@ -7,10 +7,9 @@ from typing import Any
 
 from agnograd import Variable, is_grad_enabled
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import domain_named, is_python_scalar
+from agnograd.extend import is_python_scalar
 from agnograd.extend.transforms import (
     Domain,
-    default_name,
     domain_of,
     is_inside,
     map_leaves,
@@ -232,7 +231,7 @@ def _is_as_it_is(array: Any, domain: Domain) -> bool:
 def _home(owner: Owner, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain:
     """Return the domain of arguments; without any array among them, that of what is outside."""
     domains = dict.fromkeys(map(domain_of, arrays or outside[:1]))
-    first, *others = domains or (domain_named(default_name()),)
+    first, *others = domains or (domain_of(0.0),)
     if others:
         raise first.mixed(f"{owner.name}: an argument is an array", others[0].backend)
     return first
@@ -242,7 +241,7 @@ def settings_without(leaves: Sequence[Any], outside: Sequence[Any]) -> tuple[Any
     """Return the settings of the default library, if a call has no array whose key has them."""
     if outside or any(map(_is_array, leaves)):
         return ()
-    settings = domain_named(default_name()).backend.settings()
+    settings = domain_of(0.0).backend.settings()
     return (settings(),) if settings else ()
 
 

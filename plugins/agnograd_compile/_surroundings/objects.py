@@ -10,8 +10,8 @@ from functools import cached_property, partialmethod
 from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType
 from typing import Any
 
-from agnograd import Variable
-from agnograd.extend.transforms import backend_of_array, owners
+from agnograd import Variable, extend
+from agnograd.extend.transforms import owners
 from agnograd_compile._surroundings.reading import is_own, is_users
 
 _PLAIN = (bool, int, float, complex, str, bytes, range, type(None), type(...), Enum)
@@ -70,7 +70,7 @@ def is_array(value: Any) -> bool:
         return True
     if is_users(kind.__module__) or is_closed(kind):
         return False
-    return backend_of_array(value) is not None
+    return extend.is_array(value)
 
 
 def qualified(kind: type) -> str:
