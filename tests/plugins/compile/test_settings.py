@@ -80,7 +80,7 @@ def test_arrays_that_the_function_finds_and_variables():
 
 
 def test_functions_without_arrays(monkeypatch):
-    monkeypatch.setattr("agnograd_compile._entry.default_name", lambda: "jax")
+    monkeypatch.setattr("agnograd._arrays.domains.default_name", lambda: "jax")
     compiled = ag.compile(lambda: xp.zeros(2, dtype=xp.float64) + 1)
     for number in (0, 1, 0, 1, 1):
         with jax.enable_x64(bool(number)):

@@ -65,7 +65,7 @@ def test_a_default_device_is_one_of_a_thread():
 
 
 def test_functions_without_arrays(monkeypatch):
-    monkeypatch.setattr("agnograd_compile._entry.default_name", lambda: "torch")
+    monkeypatch.setattr("agnograd._arrays.domains.default_name", lambda: "torch")
     compiled = ag.compile(lambda: xp.zeros(2) + 1.0)
     for dtype in (torch.float32, torch.float64) * 3:
         with default_dtype(dtype):
