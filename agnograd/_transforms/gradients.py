@@ -337,7 +337,7 @@ def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     """
     # Symmetric: either direction takes as many passes, and those of a kind cost the same.
     gradient, positions = _gradient_of("hessian", f, argnums), argnums_in("ag.hessian", argnums)
-    return blocks(gradient, positions, "auto", measures=False)
+    return blocks(gradient, positions, "auto")
 
 
 def hvp(f: Function, args: Any, vectors: Any) -> Any:

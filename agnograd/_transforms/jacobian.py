@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
-from time import perf_counter
 from typing import Any, Literal
 
-from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._graph.calls import Call
 from agnograd._graph.nodes import FIRST, OP, edges_of
 from agnograd._graph.paths import reachable
-from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
@@ -26,14 +23,7 @@ from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
 
 Direction = Literal["forward", "reverse", "auto"]
-# One of both ways to all blocks: it pauses before its first pass, and after each.
-Way = Generator[list[Any], None, list[list[Any]]]
 
-# Costs are measured where even the better direction takes so many passes, and the other one at most
-# so many times as many. The other one is chosen only if it costs so many times less.
-MEASURED_PASSES = switch("MEASURED_PASSES", 128, least=1, most=2**62, module=__name__)
-CLEAR_RATIO = switch("CLEAR_RATIO", 8, least=1, most=2**62, module=__name__)
-CHEAPER = switch("CHEAPER", 1.25, least=0.0, most=1e9, module=__name__)
 # How many elements of unit vectors are made at once: 2 MiB in float64.
 UNIT_ELEMENTS = switch("UNIT_ELEMENTS", 2**18, least=1, most=2**62, module=__name__)
 # How many elements an array of all passes has that are computed at once: larger ones leave the
@@ -41,7 +31,6 @@ UNIT_ELEMENTS = switch("UNIT_ELEMENTS", 2**18, least=1, most=2**62, module=__nam
 PASS_ELEMENTS = switch("PASS_ELEMENTS", 2**18, least=2**6, most=2**62, module=__name__)
 # So many passes take less time than to make the first level of vmap.
 FEW_PASSES = switch("FEW_PASSES", 16, least=0, most=2**62, module=__name__)
-_clock = perf_counter
 
 
 @remade
@@ -63,11 +52,8 @@ def jacobian(
     mode : {"auto", "forward", "reverse"}
         "forward" pushes a tangent for each element of the arguments, and two if they are complex;
         "reverse" runs a pass for each element of the results. The default, "auto", chooses the
-        direction of fewer passes. But if both take at least 128, and one at most 8 times as many as
-        the other, it measures how long a pass of either direction takes, and chooses the other one
-        if that takes at least 1.25 times less in all. The results of both differ by rounding, and
-        "forward" needs more memory: name a direction if that matters. Nothing is measured on lazy
-        or traced arrays, or inside a function that is itself being transformed.
+        direction of fewer passes, and "reverse" if both take as many. The results of both differ by
+        rounding, and "forward" needs more memory.
     chunk_size : int, optional
         How many of these passes, or tangents, are computed at once, by ``vmap``. By default it is
         so many that no array on the way has more than 2**18 elements; on lazy arrays it is 1.
@@ -98,16 +84,11 @@ def jacobian(
         raise ArgumentError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
     if chunk_size is not None:
         positive_in("ag.jacobian: chunk_size", chunk_size)
-    return blocks(f, positions, mode, mode == "auto", chunk_size)
+    return blocks(f, positions, mode, chunk_size)
 
 
-def blocks(
-    f: Function, positions: ArgNums, mode: Direction, measures: bool, chunk: int | None = None
-) -> Function:
-    """Return a function that computes all derivatives of results for arguments: see ``jacobian``.
-
-    ``measures`` says whether the direction may depend on what passes cost.
-    """
+def blocks(f: Function, positions: ArgNums, mode: Direction, chunk: int | None = None) -> Function:
+    """Return a function of all derivatives of results by arguments: see ``jacobian``."""
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
@@ -115,36 +96,21 @@ def blocks(
         outputs, tree = outputs_of(trace, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures, chunk)]
+        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, chunk)]
         return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
 
     return jacobian_of
 
 
 def _rows(
-    trace: Trace, outputs: list[Variable], mode: Direction, measures: bool, chunk: int | None
+    trace: Trace, outputs: list[Variable], mode: Direction, chunk: int | None
 ) -> list[list[Any]]:
     """Return, for each output, its derivative for each input."""
     chunk = _together(trace, outputs) if chunk is None else chunk
-    forward, reverse = _by_pushes(trace, outputs, chunk), _by_pulls(trace, outputs, chunk)
-    if mode != "auto":
-        return _finished(forward if mode == "forward" else reverse)
-    pushes = sum(_size(x) * len(_directions(x)) for x in trace.inputs)
-    pulls = sum(map(_size, outputs))
-    (few, way), (many, other) = (pulls, reverse), (pushes, forward)
-    if pushes < pulls:
-        (few, way), (many, other) = (many, other), (few, way)
-    measures = measures and few >= max(MEASURED_PASSES, 4 * chunk) and not is_inside()
-    measures = measures and many <= CLEAR_RATIO * few
-    if measures and all(map(_is_known, (*trace.inputs, *outputs))):
-        next(way)
-        next(other)
-        # Of two passes, since rules may be compiled at the first one.
-        cost = few * min(_seconds(way, chunk), _seconds(way, chunk))
-        if CHEAPER * many * _seconds(other, chunk) < cost:
-            way, other = other, way
-        other.close()  # it holds what it recorded
-    return _finished(way)
+    if mode == "auto":
+        pushes = sum(_size(x) * len(_directions(x)) for x in trace.inputs)
+        mode = "forward" if pushes < sum(map(_size, outputs)) else "reverse"
+    return (_by_pushes if mode == "forward" else _by_pulls)(trace, outputs, chunk)
 
 
 def _together(trace: Trace, outputs: list[Variable]) -> int:
@@ -164,34 +130,12 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
     return max(1, PASS_ELEMENTS // max(largest, 1))
 
 
-def _seconds(way: Way, chunk: int) -> float:
-    """Return how long the next pass takes, for each of those that are computed at once."""
-    start = _clock()
-    for found in next(way):
-        domain = domain_of(found)
-        domain.backend.synchronize(found.data if isinstance(found, Variable) else found)
-    return (_clock() - start) / chunk
-
-
-def _finished(way: Way) -> list[list[Any]]:
-    """Run all passes that are left, and return the blocks."""
-    while True:
-        try:
-            next(way)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-
-def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
+def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> list[list[Any]]:
     """Return the derivatives of each output for each input, by a pass for each element of it."""
-    yield []
     rows = []
     for output in outputs:
-        parts = []
         pull = _at_once(partial(_pulled, trace, output), output, chunk)
-        for first, units in _units(output, chunk):
-            parts.append(pull(units, first))
-            yield parts[-1]
+        parts = [pull(units, first) for first, units in _units(output, chunk)]
         columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
         pairs = zip(columns, trace.inputs, strict=True)
         rows.append([_block(trace, part, x, 0, output, chunk) for part, x in pairs])
@@ -202,19 +146,15 @@ def _pulled(trace: Trace, output: Variable, unit: Any) -> list[Any]:
     return trace.pull([output], [unit], retain=True)
 
 
-def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
+def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> list[list[Any]]:
     """Return the derivatives of each output for each input, by a push for each element of that."""
     push = Pushforward(trace, outputs)
-    yield []
     rows: list[list[Any]] = [[] for _ in outputs]
     for index, x in enumerate(trace.inputs):
         totals: list[Any] = [0] * len(outputs)
         for direction in _directions(x):
             along = _at_once(partial(_pushed, push, index, x, direction), x, chunk)
-            parts = []
-            for first, units in _units(x, chunk):
-                parts.append(along(units, first))
-                yield parts[-1]
+            parts = [along(units, first) for first, units in _units(x, chunk)]
             for place, output in enumerate(outputs):
                 block = _block(trace, [part[place] for part in parts], x, -1, output, chunk)
                 totals[place] = block if direction == 1 else totals[place] + direction * block
@@ -260,19 +200,6 @@ def _block(
     asarray = later("agnograd._functions.moving", "asarray")  # few functions move arrays
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
     return moved if trace.as_variables else moved.data
-
-
-def _is_known(x: Variable) -> bool:
-    """Return whether a value can be looked at: it is not lazy, and not traced."""
-    if x._domain.backend.capabilities.lazy:
-        return False
-    if 0 in x.shape:
-        return True
-    try:
-        x._domain.item(x._raw[(0,) * x.ndim])
-    except (TypeError, RuntimeError):  # of a tracer in jax.jit, of a tensor in torch.func.vmap
-        return False
-    return True
 
 
 def _is_complex(variable: Variable) -> bool:
