@@ -135,20 +135,11 @@ def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     return _gradient_of("grad", f, argnums, has_aux)
 
 
-class OfOneRun:
+class OfOneRun(functools.partial[Any]):  # it is called without a call of Python's
     """A linear function of what one run has recorded: what ``vjp`` and ``linearize`` return.
 
     A copy is the same object, as of a function.
     """
-
-    __slots__ = ("__weakref__", "_apply", "_made_by")
-
-    def __init__(self, made_by: str, apply: Function) -> None:
-        self._made_by, self._apply = made_by, apply
-
-    def __call__(self, *args: Any) -> Any:
-        """Return the products with cotangents, or with tangents."""
-        return self._apply(*args)
 
     def __copy__(self) -> Self:
         return self
@@ -158,8 +149,8 @@ class OfOneRun:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"what ag.{self._made_by} returned needs the values of its run, which are in this "
-            f"process, and cannot be pickled: call ag.{self._made_by}(f, ...) where it is needed"
+            "what ag.vjp and ag.linearize return needs the values of a run, which are in this "
+            "process, and cannot be pickled: call ag.vjp(f, ...) or ag.linearize(f, ...) there"
         )
 
 
@@ -207,7 +198,7 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
         cotangents = _leaves_like(cotangent, tree, "cotangents", "a value")
         return trace.arranged(trace.pull(outputs, cotangents, retain=True))
 
-    return trace.out(trace.result), OfOneRun("vjp", pullback)
+    return trace.out(trace.result), OfOneRun(pullback)
 
 
 def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
@@ -259,7 +250,7 @@ def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
         as_variables = any(isinstance(leaf, Variable) for leaf in leaves)
         return unflatten(tree, pushforward(given, as_variables))
 
-    return value, OfOneRun("linearize", push)
+    return value, OfOneRun(push)
 
 
 def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:

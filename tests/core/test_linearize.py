@@ -263,5 +263,5 @@ def test_what_is_of_one_run_is_copied_like_a_function_and_not_pickled(xp):
         _, linear = getattr(ag, name)(lambda x: xp.sin(x) * x, x)
         assert copy.copy(linear) is linear
         assert copy.deepcopy([linear])[0] is linear
-        with pytest.raises(TypeError, match=rf"ag\.{name} returned .* cannot be pickled: call"):
+        with pytest.raises(TypeError, match=r"values of a run, .* cannot be pickled: call"):
             pickle.dumps(linear)
