@@ -305,3 +305,30 @@ def test_every_scalar_conversion_gives_the_value():
         return x
 
     assert named(f)(np.asarray([1.5, 2.5])).tolist() == [1.5, 2.5]
+
+
+class Visiting(Naming):
+    """Notes what reverse passes visit."""
+
+    title = "visiting"
+    whole = True
+    passes = ()
+
+    def visiting(self):
+        ranks = []
+        Visiting.passes = (*Visiting.passes, ranks)
+        return ranks.append
+
+
+def test_a_pass_tells_which_nodes_it_visits(xp, x):
+    Visiting.passes = ()
+    gradient = ag.grad(lambda x: xp.sum(xp.exp(x) * xp.sin(x)))
+    found = Visiting.interpret(gradient, x.data, run=Names())
+    close(ag.asarray(found), gradient(x))
+    (ranks,) = Visiting.passes
+    assert len(ranks) == len(set(ranks)) == 4  # sum, multiply, sin and exp, the newest first
+    assert ranks == sorted(ranks)
+    Visiting.interpret(
+        lambda x: ag.grad(lambda x: xp.sum(gradient(x) ** 2))(x), x.data, run=Names()
+    )
+    assert len(Visiting.passes) == 3

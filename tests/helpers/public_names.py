@@ -34,7 +34,7 @@ ONLY = {
     },
     "agnograd.extend.Interpretation": {
         *("interpret", "compute", "rule", "concrete", "wrapped", "functions", "function", "lift"),
-        *("domain",),
+        *("domain", "visiting"),
     },
     "agnograd.extend.transforms.Domain": {
         *(
