@@ -10,12 +10,19 @@ __all__ = ["calls", "profiled"]
 
 
 def profiled(function, notice):
-    """Return what a function returns; ``notice`` is called as a profiler, by each event."""
+    """Return what a function returns; ``notice`` is called as a profiler, by each event.
+
+    The garbage collector rests: what it frees may have finalizers, and libraries may have
+    functions of Python that it calls (JAX has), which would be seen as the function's own calls.
+    """
+    gc.collect()
+    gc.disable()
     sys.setprofile(notice)
     try:
         return function()
     finally:
         sys.setprofile(None)
+        gc.enable()
 
 
 def calls(function):
@@ -29,10 +36,5 @@ def calls(function):
         nonlocal count
         count += event == "call" and not frame.f_code.co_filename.endswith(CHECKS)
 
-    gc.collect()
-    gc.disable()  # what it frees may have finalizers
-    try:
-        profiled(function, notice)
-    finally:
-        gc.enable()
+    profiled(function, notice)
     return count
