@@ -1,10 +1,11 @@
 # The public names and where they come from: agnograd imports each when it is first used.
+import agnograd_bridge as bridge
 import agnograd_certify as certify
 import agnograd_compile
 import agnograd_implicit
 import agnograd_sparse
 
-from . import autodiff, bridge, errors, extend, testing
+from . import autodiff, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
 from ._functions.checkpoint import checkpoint

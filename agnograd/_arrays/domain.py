@@ -17,7 +17,7 @@ from agnograd._graph.nodes import OP, Node, Output, domain_at, edges_of, maker_o
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import device_of, is_python_scalar, selects_view, told
+from agnograd._ops.rule_helpers import device_of, is_python_scalar, selects_view, set_device
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import backend_of_array, require
 from agnograd._util.deferred import later
@@ -92,7 +92,7 @@ class Domain:
         self.ready_types = frozenset() if refuses else self.viewable_types
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
         if defines("device"):
-            told.update(dict.fromkeys(self.array_types, backend.device))
+            set_device(self.array_types, backend.device)
         # The type of a float64 result without axes, if the library gives no array for it.
         self.number_type: type | None = None
         if self.scalar_types:

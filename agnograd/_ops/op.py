@@ -215,6 +215,16 @@ class Op(NamedTuple):
         return elementwise and len(self.arrays) > 1 and not self.of_numbers
 
     @property
+    def by_element(self) -> bool:
+        """Whether its rules can be applied to a part of the elements as to all of them."""
+        rules = self.rules.values()
+        facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
+        special = self.accumulate or self.overwrite or self.masks or self.sequence
+        if special or self.outputs != "one" or facts & {"shape", "device"}:
+            return False
+        return {rule.kind for rule in rules} == {"elementwise"}
+
+    @property
     def product(self) -> bool:
         """Whether the derivative by each of two arrays is the other one."""
         if len(self.arrays) != 2 or any(r.kind != "elementwise" for r in self.rules.values()):

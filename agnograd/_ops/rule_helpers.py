@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from types import EllipsisType
 from typing import Any
@@ -167,8 +167,12 @@ def adjoint(x: Any, xp: Any) -> Any:
     return xp.conj(transposed) if _is_complex[xp][x.dtype] else transposed
 
 
-# What gives the device of arrays of a type whose backend tells it: ``Backend.device``.
-told: dict[type, Callable[[Any], Any]] = {}
+_devices: dict[type, Callable[[Any], Any]] = {}
+
+
+def set_device(kinds: Iterable[type], device: Callable[[Any], Any]) -> None:
+    """Say which function returns the device of arrays of some types."""
+    _devices.update(dict.fromkeys(kinds, device))
 
 
 def device_of(x: Any) -> Any:
@@ -176,7 +180,7 @@ def device_of(x: Any) -> Any:
 
     The latter is imported when it is first needed.
     """
-    known = told.get(type(x))
+    known = _devices.get(type(x))
     return later("array_api_compat", "device")(x) if known is None else known(x)
 
 

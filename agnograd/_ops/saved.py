@@ -77,9 +77,6 @@ def works(op: Op) -> tuple[bool, ...] | None:
 
     Only ops count whose rules can be applied to a part of the elements as to all of them.
     """
-    rules = op.rules.values()
-    facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
-    special = op.accumulate or op.overwrite or op.masks or op.sequence or op.outputs != "one"
-    if special or facts & {"shape", "device"} or {rule.kind for rule in rules} != {"elementwise"}:
+    if not op.by_element:
         return None
     return tuple(op.rules[name].function != 1 for name in op.differentiable)

@@ -21,7 +21,6 @@ BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
-ENGINES = "agnograd.engines"
 NAMES = "agnograd.names"
 COMMANDS = "agnograd.commands"
 OURS = "agnograd"
@@ -183,7 +182,10 @@ def conflicts(group: str) -> dict[str, str]:
 
 
 def chosen(kind: str, name: str, group: str, missing: type[AgnogradError]) -> EntryPoint:
-    """Return the entry point of a name; it warns if there are several, and raises if none."""
+    """Return the entry point of a name in a group, which messages call a ``kind``.
+
+    It warns if several distributions give it, and raises ``missing`` if none does.
+    """
     conflict = conflicts(group).get(name)
     if conflict is not None:
         warn(conflict)

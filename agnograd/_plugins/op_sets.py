@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd._plugins.entry_points import OPS, OURS, load_every, origin, warn
+from agnograd._plugins.entry_points import OPS, load_every, origin, warn
 from agnograd._util.signatures import NO_OPS
 
 if TYPE_CHECKING:
@@ -16,32 +16,11 @@ if TYPE_CHECKING:
 
 
 @cache
-def op_sets() -> tuple[tuple[str, OpSet], ...]:
-    """Return every op set that loads, with the distribution that it came from."""
-    return tuple((origin(entry), op_set) for entry, op_set in _loaded())
-
-
-@cache
-def _loaded() -> tuple[tuple[EntryPoint, OpSet], ...]:
+def op_sets() -> tuple[tuple[EntryPoint, OpSet], ...]:
+    """Return every op set that loads, after the entry point that names it."""
     from agnograd._ops.op_set import OpSet
 
     return tuple(load_every(OPS, OpSet))
-
-
-def packages() -> dict[str, list[tuple[str, OpSet]]]:
-    """Return the op sets of other packages, as ``op_sets`` does: ``scipy`` is `agnograd_scipy`."""
-    found: dict[str, list[tuple[str, OpSet]]] = {}
-    for entry, op_set in _loaded():
-        root = entry.module.partition(".")[0]
-        if root != OURS:
-            found.setdefault(root.removeprefix(f"{OURS}_"), []).append((origin(entry), op_set))
-    return found
-
-
-def ops_of_package(name: str) -> list[str]:
-    """Return the names of the ops that a package registers; none if there is no such package."""
-    sets = packages().get(name.removeprefix(f"{OURS}_"), [])
-    return [op for source, op_set in sets for op in _ops_of(op_set, source)]
 
 
 def extensions() -> tuple[str, ...]:
@@ -59,7 +38,8 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
     known = extensions()
     found: dict[str, tuple[Op, str]] = {}
     before: dict[str, str] = {}  # the extensions of the sets so far
-    for source, op_set in op_sets():
+    for entry, op_set in op_sets():
+        source = origin(entry)
         before.setdefault(op_set.extension, source)
         if not _contains(op_set.extension, extension):  # it need not be loaded
             continue

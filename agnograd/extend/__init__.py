@@ -42,14 +42,12 @@ if TYPE_CHECKING:
     from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operands
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
-    from agnograd._functions.library import engine_function
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._levels.interpretation import Interpretation
     from agnograd._levels.interpreted import Interpreted, Run
     from agnograd._plugins.backends import backend_named, is_array
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
-    from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.info import library_of, versions
     from agnograd._plugins.keywords import with_keywords
@@ -63,17 +61,14 @@ __all__ = [
     "Backend",
     "Bridge",
     "Call",
-    "Calling",
     "Capabilities",
     "Deferred",
-    "Engine",
     "Flat",
     "Interpretation",
     "Interpreted",
     "Lock",
     "Op",
     "OpSet",
-    "Primitive",
     "Program",
     "Protocol",
     "Record",
@@ -91,7 +86,6 @@ __all__ = [
     "device_of",
     "divide_or_zero",
     "domain_named",
-    "engine_function",
     "every_element",
     "function_from",
     "hookimpl",
@@ -138,11 +132,9 @@ _LATER = {
     "Interpretation": "agnograd._levels.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._levels.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
-    "engine_function": "agnograd._functions.library",
     "Protocol": "agnograd._plugins.protocols",
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
-    **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
     **dict.fromkeys(("ArraySpec", "Sample", "array"), "agnograd.testing._samples"),
     **dict.fromkeys(("backend_named", "is_array"), "agnograd._plugins.backends"),
     **dict.fromkeys(("library_of", "versions"), "agnograd._plugins.info"),
@@ -154,22 +146,26 @@ _LATER = {
 }
 
 
-# What authors of lowerings import is in a plugin now, by the name of which users import it as well.
-_MOVED = frozenset(
-    {
-        *("Description", "Fact", "Lowering", "MemoryPlan", "Missed", "PlanError", "Ref", "Room"),
-        *("Runnable", "Step", "TracedProgram", "Way", "Writer", "dead", "freed_after", "lent"),
-        *("lowering_for", "named_function", "nbytes", "planned", "roots_of", "seen_by"),
-        *("straight", "verify"),
-    }
-)
+# What authors of engines and of lowerings import is in plugins now: by names of ``agnograd.names``.
+_MOVED = {
+    **dict.fromkeys(("Calling", "Engine", "Primitive", "engine_function"), "extend.engines"),
+    **dict.fromkeys(
+        (
+            *("Description", "Fact", "Lowering", "MemoryPlan", "Missed", "PlanError", "Ref"),
+            *("Room", "Runnable", "Step", "TracedProgram", "Way", "Writer", "dead", "freed_after"),
+            *("lent", "lowering_for", "named_function", "nbytes", "planned", "roots_of"),
+            *("seen_by", "straight", "verify"),
+        ),
+        "extend.lowering",
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return later(_LATER[name], name)
     if name in _MOVED:
-        there: Any = later("agnograd._plugins.names", "named")("extend.lowering")
+        there: Any = later("agnograd._plugins.names", "named")(_MOVED[name])
         text = f"agnograd.extend.{name} is {there.__name__}.{name} now, and goes in 0.4"
         later("warnings", "warn")(text, DeprecationWarning, stacklevel=2)
         return getattr(there, name)

@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agnograd.extend import Calling, Engine, Primitive, switch
+from agnograd.extend import switch
+from agnograd_engines import Calling, Engine, Primitive
 from agnograd_jax._linear import linear
 
 __all__ = ["JaxEngine", "engine"]

@@ -17,7 +17,7 @@ import torch
 
 import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
-from agnograd.extend import engine_function
+from agnograd_engines import engine_function
 from agnograd_torch._autocast import in_full, widened
 
 __all__ = ["call"]

@@ -12,7 +12,7 @@ from torch._C import _functorch as functorch
 from torch.autograd import forward_ad
 
 from agnograd.errors import UnsupportedFunctionError
-from agnograd.extend import Primitive
+from agnograd_engines import Primitive
 
 __all__ = ["dual", "is_forward_mode", "pushed"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from agnograd.extend import Calling, Engine, Primitive
+from agnograd_engines import Calling, Engine, Primitive
 from agnograd_torch import _custom
 from agnograd_torch._autocast import in_full
 from agnograd_torch._functions import functions

@@ -15,7 +15,7 @@ from autograd.extend import defjvp_argnums, defvjp_argnums, primitive, vspace
 from autograd.numpy.numpy_boxes import ArrayBox
 from autograd.tracer import getval, isbox
 
-from agnograd.extend import Calling, Engine, Primitive
+from agnograd_engines import Calling, Engine, Primitive
 
 __all__ = ["AutogradEngine", "engine"]
 

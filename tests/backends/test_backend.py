@@ -9,7 +9,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domain import Domain
-from agnograd._ops.rule_helpers import told
+from agnograd._ops.rule_helpers import _devices
 from agnograd._plugins import backends
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import MixedBackendsError
@@ -234,13 +234,13 @@ def test_a_backend_tells_the_device_of_arrays_that_do_not(backend):
         def device(self, array):
             return "elsewhere"
 
-    before = dict(told)
+    before = dict(_devices)
     domain = Domain(Elsewhere())
     try:
         assert domain.device(Array()) == device_of(Array()) == "elsewhere"
     finally:
-        told.clear()
-        told.update(before)  # scalars are those of the backend that was there before
+        _devices.clear()
+        _devices.update(before)  # scalars are those of the backend that was there before
     x = filled(backend.namespace(), (2,))
     assert device_of(x) == backend.device(x) == ag.Variable(x).device
 

@@ -5,8 +5,8 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._functions.library import engine_function
 from agnograd.errors import MissingRuleError, MixedBackendsError, PluginError
+from agnograd_engines import engine_function
 
 autograd = pytest.importorskip("autograd", reason="HIPS autograd: pip install autograd")
 anp = pytest.importorskip("autograd.numpy")
@@ -84,7 +84,7 @@ def test_gradients_by_integers_are_not_cut_off(scipy, special):
 
 
 def test_a_wrong_rule_is_found(special, monkeypatch):
-    from agnograd._functions.primitives import OpPrimitive
+    from agnograd_engines._primitive import OpPrimitive
 
     right = OpPrimitive.pull
     x = np.asarray([0.5, 1.5])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._functions.primitives import OpPrimitive
 from agnograd.errors import MixedBackendsError
 from agnograd.extend import hookimpl
+from agnograd_engines._primitive import OpPrimitive
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 

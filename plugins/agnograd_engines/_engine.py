@@ -1,7 +1,7 @@
 """Engines: libraries with derivatives of their own, whose functions ops can become.
 
-A bridge (``agnograd._plugins.bridges``) carries one function of a user's over. An engine makes
-functions of a library of ops, each by its rule: see ``agnograd.bridge.library``.
+A bridge (``Backend.bridge``) carries one function of a user's over. An engine makes functions of a
+library of ops, each by its rule.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from agnograd._plugins.entry_points import ENGINES, chosen, installed, load
-from agnograd._util.switches import switch
 from agnograd.errors import PluginError
+from agnograd.extend import Op, switch
+from agnograd.extend.transforms import chosen, installed, load
 
-if TYPE_CHECKING:
-    from agnograd._ops.op import Op
+ENGINES = "agnograd.engines"  # the group of entry points
 
 Arrays = tuple[Any, ...]
 # What computes an op: from the values of its array parameters, in their order (those of a sequence

@@ -10,17 +10,13 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.domains import domain_named
-from agnograd._functions.bridged import Adopted, Exported
-from agnograd._plugins.backends import backend_named
-from agnograd._transforms.members import is_above, member_by_member
-from agnograd._util.checks import callable_in, name_in
-from agnograd._util.trees import unflatten
 from agnograd.errors import PluginError
+from agnograd.extend import Bridge, backend_named, domain_named
+from agnograd.extend.transforms import callable_in, is_above, member_by_member, name_in, unflatten
+from agnograd_bridge._crossing import Adopted, Exported
 
 if TYPE_CHECKING:
-    from agnograd._functions.library import Library
-    from agnograd._plugins.bridges import Bridge
+    from agnograd_engines import Library
 
 __all__ = ["adopt", "export", "from_jax", "from_torch", "jax", "library", "torch"]
 
@@ -167,12 +163,12 @@ def library(name: str, *, engine: str | None = None) -> Library:
     >>> float(special.xlogy(2.0, 1.0))
     0.0
     """
-    from agnograd._functions.library import library_named  # few programs need it
+    import agnograd_engines as engines  # few programs need it
 
     name_in("bridge.library", name, "'scipy'")
     if engine is not None:
         name_in("bridge.library: engine", engine, "engine='torch'")
-    return library_named(name, engine)
+    return engines.library(name, engine)
 
 
 def from_torch(f: Function) -> Function:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._functions import library as libraries
-from agnograd._functions.primitives import OpPrimitive
-from agnograd._plugins import engines
 from agnograd.errors import MissingRuleError, MixedBackendsError, PluginError
-from agnograd.extend import Engine
+from agnograd_engines import Engine
+from agnograd_engines import _engine as engines
+from agnograd_engines import _library as libraries
+from agnograd_engines._primitive import OpPrimitive
 
 
 class Dual:

@@ -7,30 +7,36 @@ from functools import cache, partial
 from inspect import BoundArguments
 from numbers import Number
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agnograd._arrays.conversions import is_plain_numpy
-from agnograd._arrays.domains import domain_named, owner_of
-from agnograd._arrays.namespace import within
-from agnograd._arrays.variable import Variable
-from agnograd._functions.bridged import Adopted, Exported
-from agnograd._functions.primitives import EngineNamespace, documented
-from agnograd._ops.op import Op
-from agnograd._plugins.backends import backend_named, default_name, is_array
-from agnograd._plugins.engines import TRACERS, engine_named, engine_of, load_what_is_imported
-from agnograd._plugins.op_sets import (
-    extensions,
-    op_named,
-    ops_of_package,
-    packages,
-    registered_in,
-)
-from agnograd._util.checks import did_you_mean, python_number
-from agnograd._util.trees import unflatten
+from agnograd import Variable, bridge, namespace
 from agnograd.errors import MixedBackendsError, PluginError
-
-if TYPE_CHECKING:
-    from agnograd._plugins.engines import Engine
+from agnograd.extend import (
+    Op,
+    OpSet,
+    backend_named,
+    backend_of,
+    domain_named,
+    is_array,
+    is_plain_numpy,
+    op_named,
+)
+from agnograd.extend.transforms import (
+    did_you_mean,
+    op_sets,
+    owner_of,
+    python_number,
+    registered_in,
+    within,
+)
+from agnograd_engines._engine import (
+    TRACERS,
+    Engine,
+    engine_named,
+    engine_of,
+    load_what_is_imported,
+)
+from agnograd_engines._primitive import EngineNamespace, documented
 
 Function = Callable[..., Any]
 
@@ -41,7 +47,7 @@ class Library(ModuleType):
     def __init__(self, path: str, names: dict[str, Any], engine: str | None) -> None:
         super().__init__(path, "Ops as functions for the arrays of PyTorch, JAX and other engines.")
         self._engine, self._names = engine, names
-        self._opened: tuple[Any, ...] = library_named, (path, engine)
+        self._opened: tuple[Any, ...] = library, (path, engine)
 
     def __repr__(self) -> str:
         return f"<library {self.__name__!r}>"
@@ -78,21 +84,26 @@ def _tree(ops: Mapping[str, str]) -> dict[str, Any]:
     return tree
 
 
-def library_named(name: str, engine: str | None) -> Library:
+def library(name: str, engine: str | None = None) -> Library:
     """Return the library of an extension, or of a package that registers ops."""
     load_what_is_imported()
     if engine is not None:
         engine_named(engine)  # if there is none, this raises
-    known = [each for each in extensions() if each]
+    sets = op_sets()
+    known = list(dict.fromkeys(op_set.extension for _, op_set in sets if op_set.extension))
     inner = [each for each in known if f"{name}.".startswith(f"{each}.") or _is_in(each, name)]
     names = [op for each in inner for op in registered_in(each) if _is_in(op, name)]
     if names:
         return Library(name, _tree({op.removeprefix(f"{name}."): op for op in names}), engine)
-    names = ops_of_package(name)
+    packages: dict[str, list[OpSet]] = {}
+    for entry, op_set in sets:
+        root = entry.module.partition(".")[0]
+        packages.setdefault(root.removeprefix("agnograd_"), []).append(op_set)
+    names = [op for op_set in packages.get(name.removeprefix("agnograd_"), ()) for op in op_set.ops]
     if not names:
-        installed = sorted({*known, *packages()})
-        hint = did_you_mean(name, installed)
-        raise PluginError(f"no op set is named {name!r}; installed: {', '.join(installed)}{hint}")
+        listed = sorted({*known, *packages} - {"agnograd"})
+        hint = did_you_mean(name, listed)
+        raise PluginError(f"no op set is named {name!r}; installed: {', '.join(listed)}{hint}")
     return Library(name, _tree({op: op for op in names if not op.startswith("_")}), engine)
 
 
@@ -135,7 +146,7 @@ def __getattr__(name: str) -> Library:
     if name.startswith("_"):
         raise AttributeError(name)
     engine, _, extension = name.rpartition(":")
-    return library_named(extension, engine or None)
+    return library(extension, engine or None)
 
 
 class _Kinds(dict[type, str | None]):
@@ -254,7 +265,9 @@ def _array(xp: EngineNamespace, value: Any) -> Any:
 
 def _by_backend(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
     """Compute an op on raw arrays of a library without derivatives."""
-    domain = next(filter(None, map(owner_of, leaves)), None) or domain_named(default_name())
+    domain = next(filter(None, map(owner_of, leaves)), None)
+    if domain is None:
+        domain = domain_named(backend_of(namespace()).name)
     found = within(domain.raw, op.name)
     if found is None:
         raise PluginError(f"backend {domain.backend.name!r} cannot compute {op.name}")
@@ -264,17 +277,14 @@ def _by_backend(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: l
 
 def _with_functions(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a program that takes functions: it gets Variables, and the functions are made ops."""
-    bridge = backend_named(name).bridge()
-    if bridge is None:
+    if backend_named(name).bridge() is None:
         raise PluginError(
             f"{op.name} takes functions, and there is no bridge for those of this engine: call it "
             f"in ag.namespace({name!r}), where functions take Variables"
         )
 
     def adopted(x: Any) -> Any:
-        if not callable(x) or hasattr(x, "dtype"):
-            return x
-        return Adopted(x, name, bridge)
+        return bridge.adopt(x, name) if callable(x) and not hasattr(x, "dtype") else x
 
     def program(*args: Any, **kwargs: Any) -> Any:
         home = next(each for each in _leaves((args, kwargs)) if isinstance(each, Variable))
@@ -282,9 +292,7 @@ def _with_functions(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, 
 
     program.__name__ = program.__qualname__ = op.name
     args, kwargs = _mapped((args, kwargs), adopted)
-    exported = Exported(program, args, kwargs, name, name, None)
-    outputs = bridge.export(exported, exported.inputs())
-    return unflatten(exported.structure, outputs)
+    return bridge.export(program, name)(*args, **kwargs)
 
 
 def _leaves(tree: Any) -> Iterator[Any]:

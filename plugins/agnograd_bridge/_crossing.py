@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import gradients
-from agnograd._functions.function import Function
-from agnograd._functions.moving import asarray
-from agnograd._functions.runs import Prepared, first_array
-from agnograd._graph.nodes import Leaf, next_rank
-from agnograd._graph.paths import older
-from agnograd._hooks.entering import no_grad, recording_since
-from agnograd._hooks.state import is_grad_enabled
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import is_array
-from agnograd._util.trees import flatten, unflatten
+from agnograd import Function, Variable, asarray, autodiff, is_grad_enabled, no_grad
 from agnograd.errors import LostGradientError, RuleError
-
-if TYPE_CHECKING:
-    from agnograd._plugins.bridges import Bridge, Record
+from agnograd.extend import Bridge, Record, domain_named, is_array, is_python_scalar
+from agnograd.extend.transforms import (
+    Prepared,
+    Trace,
+    connected,
+    domain_of,
+    flatten,
+    recording_since,
+    unflatten,
+)
 
 
 class Foreign(Function, constant_attributes=True):
@@ -91,9 +86,8 @@ class Adopted:
             outputs = self.op(record)(*(moved[place] for place in tracked), *leaves)
         else:
             outputs = record(()).outputs
-        first = first_array(arrays)
-        home = self.library if first is None else first
-        return unflatten(run.structure, [asarray(out, backend=home) for out in outputs])
+        first = [*(x for x in arrays if isinstance(x, Variable)), *arrays, self.library][0]
+        return unflatten(run.structure, [asarray(out, backend=first) for out in outputs])
 
     def _parameters(self) -> tuple[list[Any], list[Variable]]:
         """Return the parameters as they are now, and their leaves.
@@ -163,26 +157,31 @@ class Exported(Prepared):
         """Run the function; return its results on the inputs' own backend."""
         with no_grad():
             constants = [Variable(x, requires_grad=False) for x in inputs]
-            return [_owned(out) for out in self._results(constants)]
+            return [_owned(out) for out in self._results(*constants)]
 
     def record(self, inputs: Sequence[Any]) -> Recorded:
         """Run the function and record it."""
-        start = next_rank()
-        variables = [Variable(x, requires_grad=False) for x in inputs]
-        for each in variables:
-            if each._domain.is_inexact(each.dtype):  # integers have no gradient
-                each._node = Leaf.of(each, argument=True)
-        with recording_since(start):
-            outputs = self._results(variables)
-        if any(older([out._node for out in outputs], start)):
+        # Integers have no gradient.
+        places = tuple(n for n, x in enumerate(inputs) if domain_of(x).is_inexact(x.dtype))
+
+        def run() -> Sequence[Variable]:
+            self.trace = Trace(self._results, tuple(inputs), {}, places)
+            outputs: Sequence[Variable] = self.trace.result
+            return outputs
+
+        outputs, loses = connected(run)
+        if loses:
             raise LostGradientError(
                 f"{self.name} uses a tracked Variable that is none of its arguments, and whose "
                 "gradient would be lost on the way through another library: pass it as an "
                 "argument, or x.detach()"
             )
-        return Recorded(variables, outputs, start)
+        variables = [*inputs]
+        for place, x in zip(places, self.trace.inputs, strict=True):
+            variables[place] = x
+        return Recorded(variables, outputs, self.trace.start)
 
-    def _results(self, inputs: Sequence[Variable]) -> list[Variable]:
+    def _results(self, *inputs: Variable) -> list[Variable]:
         found = self([asarray(x, backend=self.backend) for x in inputs])
         for out in found:
             if not (is_array(out) or is_python_scalar(out)):
@@ -197,7 +196,7 @@ class Exported(Prepared):
 class Recorded:
     """A run of a function of Variables; a ``Record``."""
 
-    def __init__(self, inputs: Sequence[Variable], results: Sequence[Variable], start: int) -> None:
+    def __init__(self, inputs: Sequence[Any], results: Sequence[Variable], start: int) -> None:
         self.inputs, self.results, self.start = inputs, results, start
 
     @property
@@ -218,13 +217,19 @@ class Recorded:
         return Recorded([values[place] for place in places], found, self.start)
 
     def _gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Variable]:
-        inputs = [x for x in self.inputs if x.requires_grad]
+        inputs = [x for x in self.inputs if isinstance(x, Variable) and x.requires_grad]
         given = zip(self.results, cotangents, strict=True)
         pairs = [(out, g) for out, g in given if out.requires_grad and g is not None]
         found: Sequence[Variable | None] = [None] * len(inputs)
         if pairs and inputs:
-            found = gradients(
-                pairs, inputs, retain_graph=True, create_graph=create_graph, allow_unused=True
+            outputs, seeds = zip(*pairs, strict=True)
+            found = autodiff.grad(
+                outputs,
+                inputs,
+                seeds,
+                retain_graph=True,
+                create_graph=create_graph,
+                allow_unused=True,
             )
         return [
             x.__array_namespace__().zeros_like(x.detach()) if g is None else g
@@ -234,4 +239,4 @@ class Recorded:
 
 def _owned(out: Variable) -> Any:
     """Return a copy of a raw result: the other library's users may write to it."""
-    return out._domain.copy(out.data)
+    return domain_of(out).copy(out.data)
