@@ -7,7 +7,7 @@ functions as ``xp``: so a rule serves the engine, too, in every order that it ha
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from inspect import Parameter, getdoc
 from types import ModuleType
@@ -42,6 +42,20 @@ from agnograd_engines._engine import Engine, engine_of
 _FUNCTION = """
 def {name}{signature}:
     return _calling({arrays}, {options})
+"""
+
+_CALL = """
+def call(_function, _arrays, _options):
+    {arrays} = _arrays
+    {options} = _options
+    return _function({given})
+"""
+
+_SAVE = """
+def save(_arrays, _options, out):
+    {arrays} = _arrays
+    {options} = _options
+    return {saved}
 """
 
 
@@ -146,23 +160,25 @@ class OpPrimitive:
         self.pushes = op.by_element
         # What an op tells only after a look at its rules, or its parameters.
         self._broadcasts, self._sequence = op.broadcasts, op.sequence
-        self._one, self._options = op.outputs == "one", op.options
-        self._arguments = tuple(op.signature.parameters.values())
+        self._one = op.outputs == "one"
         self._container: type = tuple
+        self._texts = {
+            "name": op.name.rpartition(".")[2],
+            "signature": op.text[op.text.index("(") :],
+            "arrays": op.sequence or _row(op.arrays),
+            "options": _row(op.options),
+            "given": _given(op),
+            "saved": _row(_expression(op, name) for name in self.names),
+        }
+        self._call = function_from(_CALL.format(**self._texts), {"_without_none": _without_none})
+        self._save = function_from(_SAVE.format(**self._texts), {"_fact": _fact})
 
     def function(self, engine: Engine) -> Callable[..., Any]:
         """Return the function that users and programs call."""
-        op = self.op
-        arrays = op.sequence or f"({''.join(f'{name}, ' for name in op.arrays)})"
-        text = _FUNCTION.format(
-            name=op.name.rpartition(".")[2],
-            signature=op.text[op.text.index("(") :],
-            arrays=arrays,
-            options=f"({''.join(f'{name}, ' for name in op.options)})",
-        )
-        made = function_from(text, {"_calling": engine.function(self)})
-        made.__qualname__ = op.name
-        made.__doc__ = documented(op)
+        calling = engine.function(self)
+        made = function_from(_FUNCTION.format(**self._texts), {"_calling": calling})
+        made.__qualname__ = self.op.name
+        made.__doc__ = documented(self.op)
         return made
 
     def operands(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -183,8 +199,7 @@ class OpPrimitive:
 
     def compute(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
         """Compute the op on raw arrays; return all results."""
-        args, kwargs = self._call(arrays, options)
-        out = self.kernel(*args, **kwargs)
+        out = self._call(self.kernel, arrays, options)
         if self._one:
             return (out,)
         self._container = type(out)
@@ -194,9 +209,9 @@ class OpPrimitive:
         self, arrays: Sequence[Any], options: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Return what ``pull`` needs of a call."""
-        known = self._values(arrays, options)
-        known["out"] = results[0] if self._one else results
-        return tuple(known[name] if name in known else _fact(known, name) for name in self.names)
+        out = results[0] if self._one else results
+        found: tuple[Any, ...] = self._save(arrays, options, out)
+        return found
 
     def pull(
         self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[Any]
@@ -212,9 +227,10 @@ class OpPrimitive:
             return [fit(g, shape, dtype, self.xp) if on else None for g, on, shape, dtype in facts]
         for place, name in self.differentiable.items():
             if wanted[place]:
-                g = self._gradient(name, known)
-                shape, dtype = known[f"{name}_shape"], known[f"{name}_dtype"]
-                found[place] = fit(g, shape, dtype, self.xp)
+                g = found[place] = self._gradient(name, known)
+                if f"{name}_shape" in known:
+                    shape, dtype = known[f"{name}_shape"], known[f"{name}_dtype"]
+                    found[place] = fit(g, shape, dtype, self.xp)
         return found
 
     def _gradient(self, name: str, known: Mapping[str, Any]) -> Any:
@@ -278,61 +294,62 @@ class OpPrimitive:
             return tuple(xp.stack(each) for each in zip(*members, strict=True))
         names = {name for name, each in zip(op.arrays, mapped, strict=True) if each}
         bound = op.signature.bind_partial()
-        known = self._values(arrays, options)
+        known = dict(zip((*op.options, *op.arrays), (*options, *arrays), strict=True))
         bound.arguments = {name: known[name] for name in op.parameters}
         out = rule(xp, size, names, bound)
         return (out,) if self._one else tuple(out)
 
     def _of_member(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
-        args, kwargs = self._call(arrays, options)
-        out = within(self.xp, self.op.name)(*args, **kwargs)
+        out = self._call(within(self.xp, self.op.name), arrays, options)
         return (out,) if self._one else tuple(out)
-
-    def _values(self, arrays: Sequence[Any], options: Sequence[Any]) -> dict[str, Any]:
-        """Return the values of an op's parameters, by name."""
-        known = dict(zip(self._options, options, strict=True))
-        if self._sequence:
-            known[self._sequence] = tuple(arrays)
-        else:
-            known |= zip(self.op.arrays, arrays, strict=True)
-        return known
-
-    def _call(
-        self, arrays: Sequence[Any], options: Sequence[Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments of a call, without arrays that are None.
-
-        The standard's None is not always the libraries'.
-        """
-        known, args, kwargs = self._values(arrays, options), [], {}
-        for parameter in self._arguments:
-            name, value = parameter.name, known[parameter.name]
-            if parameter.kind is Parameter.VAR_POSITIONAL:
-                args += value
-            elif parameter.kind is not Parameter.KEYWORD_ONLY:
-                args.append(value)
-            elif value is not None or name not in self.op.arrays:
-                kwargs[name] = value
-        return args, kwargs
 
 
 def _saved_names(op: Op) -> Iterator[str]:
     """Yield the names of what the rules need, and of what gradients are fitted to."""
     for name in op.differentiable if op.status != "missing" else ():
         yield from values_named(op, name)
-        yield from (f"{name}_shape", f"{name}_dtype")
+        if op.broadcasts:
+            yield from (f"{name}_shape", f"{name}_dtype")
 
 
-def _fact(known: Mapping[str, Any], name: str) -> Any:
-    """Return what is known of an array by a rule's name for it, as ``x_shape``."""
+def _row(names: Iterable[str]) -> str:
+    """Return the text of a tuple."""
+    return f"({''.join(f'{name}, ' for name in names)})"
+
+
+def _given(op: Op) -> str:
+    """Return the text of the arguments of a call.
+
+    An array that may be left out is left out where it is None, for which not all libraries stand.
+    """
+    parts: list[str] = []
+    optional: list[str] = []
+    for name, parameter in op.signature.parameters.items():
+        if parameter.kind is not Parameter.KEYWORD_ONLY:
+            parts.append(f"*{name}" if parameter.kind is Parameter.VAR_POSITIONAL else name)
+        else:
+            (optional if name in op.arrays else parts).append(f"{name}={name}")
+    return ", ".join([*parts, f"**_without_none({', '.join(optional)})"] if optional else parts)
+
+
+def _without_none(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _expression(op: Op, name: str) -> str:
+    """Return the text of a value that rules have a name for."""
     of, _, what = name.rpartition("_")
-    array = known[of]
+    return name if name == "out" or name in op.parameters else f"_fact({of}, {what!r}, out)"
+
+
+def _fact(array: Any, what: str, out: Any) -> Any:
+    """Return the shape, dtype, or device of an array, or of each in a tuple."""
     if isinstance(array, tuple):
-        return [_fact({of: each}, name) for each in array]
+        return [_fact(each, what, out) for each in array]
     if array is None:
         return None
     if what == "device":
         return device_of(array)
     if what == "dtype" and not hasattr(array, "dtype"):  # a number beside an array
-        return known["out"].dtype
+        return out.dtype
     return getattr(array, what, ())
