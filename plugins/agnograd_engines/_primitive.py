@@ -343,8 +343,8 @@ def _expression(op: Op, name: str) -> str:
 
 
 def _fact(array: Any, what: str, out: Any) -> Any:
-    """Return the shape, dtype, or device of an array, or of each in a tuple."""
-    if isinstance(array, tuple):
+    """Return the shape, dtype, or device of an array, or of each of several."""
+    if isinstance(array, list | tuple):
         return [_fact(each, what, out) for each in array]
     if array is None:
         return None
