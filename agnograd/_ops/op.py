@@ -144,8 +144,15 @@ class Op(NamedTuple):
         such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     batch : {"elementwise", "axis", "last"} or callable, optional
         How ``vmap`` computes the op for many members at once, as for ``OpSet``.
-    pattern : {"moves", "adds", "axis", "values"} or callable, optional
+    pattern : {"moves", "selects", "adds", "axis", "values"} or callable, optional
         Which elements of its inputs an element of the result depends on, as for ``OpSet``.
+    exact : bool
+        Whether the op is element-wise, and each element of its result, for real arrays, is exact or
+        rounded once: it has the same bits in any array, and by itself. Compiled functions then
+        compute one element where all are the same.
+    commutative : bool
+        Whether the op gives the same bits for two real arrays the other way round, but for the
+        payload of NaN: compiled functions then compute one of two such calls.
     effects : bool
         Whether a call does more than compute its result, as one that sends a message: compiled
         functions make all of them, also where nothing needs the result or two are equal.
@@ -178,7 +185,11 @@ class Op(NamedTuple):
     reads: bool = False
     casts: bool = False
     batch: Literal["elementwise", "axis", "last"] | Callable[..., Any] | None = None
-    pattern: Literal["moves", "adds", "axis", "values"] | Callable[..., Any] | None = None
+    pattern: Literal["moves", "selects", "adds", "axis", "values"] | Callable[..., Any] | None = (
+        None
+    )
+    exact: bool = False
+    commutative: bool = False
     effects: bool = False
     contracts: bool = False
     of_numbers: bool = False

@@ -23,8 +23,6 @@ from agnograd.errors import MissingRuleError, RuleError
 # What every method of an op set takes beside rules.
 FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}
 BESIDE = ("constants", "options")
-# The names of all ops with effects: passes know steps by the names of their ops.
-WITH_EFFECTS: set[str] = set()
 _RESERVED = frozenset({*FEATURES, *BESIDE})
 
 
@@ -40,9 +38,10 @@ class OpSet:
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
     ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts``,
-    ``contracts``, ``effects`` and ``pattern`` (see ``Op``). Positional-only parameters and those
-    with a rule take arrays. ``options`` names positional-only ones that do not, ``constants`` those
-    that take arrays without gradient. A ``key`` is what stands in square brackets.
+    ``contracts``, ``effects``, ``exact``, ``commutative`` and ``pattern`` (see ``Op``).
+    Positional-only parameters and those with a rule take arrays. ``options`` names positional-only
+    ones that do not, ``constants`` those that take arrays without gradient. A ``key`` is what
+    stands in square brackets.
 
     ``batch`` says how ``vmap`` computes the op for many members at once: ``"elementwise"``, where
     arrays are broadcast (the default for element-wise rules); ``"axis"``, where the op works along
@@ -55,10 +54,11 @@ class OpSet:
 
     ``pattern`` says which elements of its inputs an element of the result depends on, for
     ``ag.sparsity``: ``"moves"``, where it is one of them or a constant, so that the op can be run
-    on their numbers; ``"adds"``, where the op is the transpose of such an op, which its rule is;
-    ``"axis"``, where it depends on all along the ``axis``, or ``axes``; ``"values"``, where values
-    decide the shape of the result; or a function with the op's parameters, after ``xp`` if it names
-    that: a program of ops that depends on the same elements. Otherwise element-wise rules and a
+    on their numbers; ``"selects"``, where it is always one of them; ``"adds"``, where the op is the
+    transpose of such an op, which its rule is; ``"axis"``, where it depends on all along the
+    ``axis``, or ``axes``; ``"values"``, where values decide the shape of the result; or a function
+    with the op's parameters, after ``xp`` if it names that: a program of ops that depends on the
+    same elements. Otherwise element-wise rules and a
     kind of ``batch`` tell it, or a ``forward`` that is a program in the standard. Failing all this,
     each element depends on all of them.
 
@@ -202,8 +202,6 @@ class OpSet:
         )
         _check_declared(op)
         self._ops[name] = op
-        if op.effects:
-            WITH_EFFECTS.add(name)
 
     def _check_name(self, name: str) -> None:
         check_name(self.chapter, name)
@@ -230,6 +228,8 @@ def _check_declared(op: Op) -> None:
         raise RuleError(
             f"{op.name}: `negation` is for an element-wise op of one array whose rule is -1"
         )
+    if op.commutative and len(op.arrays) != 2:
+        raise RuleError(f"{op.name}: `commutative` is for an op of two arrays")
     _check_batch(op)
     _check_pattern(op)
     if op.reads:
@@ -269,10 +269,10 @@ def _check_pattern(op: Op) -> None:
                 f"{op.name}: the function for `pattern` must have the op's parameters, "
                 f"{', '.join(op.parameters)}, after xp if it names that; it has {', '.join(names)}"
             )
-    elif op.pattern not in (None, "moves", "adds", "axis", "values"):
+    elif op.pattern not in (None, "moves", "selects", "adds", "axis", "values"):
         raise RuleError(
-            f"{op.name}: `pattern` must be 'moves', 'adds', 'axis', 'values' or a function, not "
-            f"{op.pattern!r}"
+            f"{op.name}: `pattern` must be 'moves', 'selects', 'adds', 'axis', 'values' or a "
+            f"function, not {op.pattern!r}"
         )
     elif op.pattern == "adds" and len(op.rules) != 1:
         raise RuleError(f"{op.name}: `pattern='adds'` is for an op with one rule")

@@ -26,7 +26,6 @@ from agnograd._levels.border import Border
 from agnograd._levels.interpreted import map_parts, payload_of
 from agnograd._ops.batching import batching, batching_rule
 from agnograd._ops.fitting import fit
-from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import conjugate, known_size, set_device
 from agnograd._ops.saved import values_named
 from agnograd._plugins.entry_points import EntryPoint, chosen, installed, load, origin, warn
@@ -56,7 +55,6 @@ from agnograd._util.signatures import parameters_of
 from agnograd._util.trees import flatten, flatten_in_order, map_leaves, unflatten
 
 __all__ = [
-    "WITH_EFFECTS",
     "ArgNums",
     "Border",
     "Bound",

@@ -173,15 +173,17 @@ def _sign_vjp(g: Any, x: Any, xp: Any) -> Any:
 
 
 # Arithmetic
-ops.elementwise("add(x1, x2, /)", x1=1, x2=1)
-ops.elementwise("subtract(x1, x2, /)", x1=1, x2=-1)
-ops.elementwise("multiply(x1, x2, /)", x1=itself("x2"), x2=itself("x1"))
-ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: out / -x2)
-ops.elementwise("negative(x, /)", x=-1, negation=True)
-ops.elementwise("positive(x, /)", x=1)
+ops.elementwise("add(x1, x2, /)", x1=1, x2=1, exact=True, commutative=True)
+ops.elementwise("subtract(x1, x2, /)", x1=1, x2=-1, exact=True)
+ops.elementwise(
+    "multiply(x1, x2, /)", x1=itself("x2"), x2=itself("x1"), exact=True, commutative=True
+)
+ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: out / -x2, exact=True)
+ops.elementwise("negative(x, /)", x=-1, negation=True, exact=True)
+ops.elementwise("positive(x, /)", x=1, exact=True)
 ops.elementwise("reciprocal(x, /)", x=lambda out: -out * out)
-ops.elementwise("square(x, /)", x=lambda x: 2 * x)
-ops.elementwise("sqrt(x, /)", x=lambda out: 0.5 / out)
+ops.elementwise("square(x, /)", x=lambda x: 2 * x, exact=True)
+ops.elementwise("sqrt(x, /)", x=lambda out: 0.5 / out, exact=True)
 ops.elementwise("remainder(x1, x2, /)", x1=1, x2=lambda x1, x2: -(x1 // x2))
 ops.elementwise("floor_divide(x1, x2, /)", x1=0, x2=0)
 
@@ -225,8 +227,8 @@ ops.elementwise("acosh(x, /)", x=lambda x, xp: 1 / xp.sqrt(x - 1) / xp.sqrt(x + 
 ops.elementwise("atanh(x, /)", x=_atanh_x)
 
 # Absolute value, sign, extremes
-ops.elementwise("abs(x, /)", x=_direction)
-ops.vjp("sign(x, /)", x=_sign_vjp, batch="elementwise")
+ops.elementwise("abs(x, /)", x=_direction, exact=True)
+ops.vjp("sign(x, /)", x=_sign_vjp, batch="elementwise", exact=True)
 ops.elementwise(
     "copysign(x1, x2, /)",
     x1=lambda x1, x2, out, xp: xp.sign(x1) * xp.copysign(xp.ones_like(out), x2),
@@ -236,11 +238,13 @@ ops.elementwise(
     "maximum(x1, x2, /)",
     x1=lambda x1, x2, out_dtype, xp: _larger(x1, x2, out_dtype, xp),
     x2=lambda x1, x2, out_dtype, xp: _larger(x2, x1, out_dtype, xp),
+    exact=True,
 )
 ops.elementwise(
     "minimum(x1, x2, /)",
     x1=lambda x1, x2, out_dtype, xp: _larger(x2, x1, out_dtype, xp),
     x2=lambda x1, x2, out_dtype, xp: _larger(x1, x2, out_dtype, xp),
+    exact=True,
 )
 
 
@@ -275,10 +279,10 @@ ops.vjp(
 )
 
 # Steps: their derivative is 0
-ops.elementwise("ceil(x, /)", x=0)
-ops.elementwise("floor(x, /)", x=0)
+ops.elementwise("ceil(x, /)", x=0, exact=True)
+ops.elementwise("floor(x, /)", x=0, exact=True)
 ops.elementwise("round(x, /)", x=0)
-ops.elementwise("trunc(x, /)", x=0)
+ops.elementwise("trunc(x, /)", x=0, exact=True)
 ops.elementwise("nextafter(x1, x2, /)", x1=1, x2=0)
 
 
@@ -313,26 +317,42 @@ ops.linear(
 )
 
 ops.constant(
-    "bitwise_and(x1, x2, /)",
     "bitwise_invert(x, /)",
     "bitwise_left_shift(x1, x2, /)",
-    "bitwise_or(x1, x2, /)",
     "bitwise_right_shift(x1, x2, /)",
-    "bitwise_xor(x1, x2, /)",
-    "equal(x1, x2, /)",
-    "greater(x1, x2, /)",
-    "greater_equal(x1, x2, /)",
     "isfinite(x, /)",
     "isinf(x, /)",
     "isnan(x, /)",
-    "less(x1, x2, /)",
-    "less_equal(x1, x2, /)",
-    "logical_and(x1, x2, /)",
     "logical_not(x, /)",
-    "logical_or(x1, x2, /)",
-    "logical_xor(x1, x2, /)",
-    "not_equal(x1, x2, /)",
     "signbit(x, /)",
     outputs="one",
     batch="elementwise",
+)
+ops.constant(
+    "bitwise_and(x1, x2, /)",
+    "bitwise_or(x1, x2, /)",
+    "bitwise_xor(x1, x2, /)",
+    "logical_and(x1, x2, /)",
+    "logical_or(x1, x2, /)",
+    "logical_xor(x1, x2, /)",
+    outputs="one",
+    batch="elementwise",
+    commutative=True,
+)
+ops.constant(
+    "greater(x1, x2, /)",
+    "greater_equal(x1, x2, /)",
+    "less(x1, x2, /)",
+    "less_equal(x1, x2, /)",
+    outputs="one",
+    batch="elementwise",
+    exact=True,
+)
+ops.constant(
+    "equal(x1, x2, /)",
+    "not_equal(x1, x2, /)",
+    outputs="one",
+    batch="elementwise",
+    exact=True,
+    commutative=True,
 )

@@ -223,7 +223,7 @@ ops.linear(
     masks=_leaves_out,
     reads=True,
     batch=read,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "__setitem__(x, key, value, /)",

@@ -157,7 +157,7 @@ for _place in ("", "linalg."):
         view=lambda value, xp: xp.matrix_transpose(value),
         strides=lambda x_strides: (*x_strides[:-2], x_strides[-1], x_strides[-2]),
         batch="last",
-        pattern="moves",
+        pattern="selects",
     )
     ops.multilinear(
         f"{_place}tensordot(x1, x2, /, *, axes=2)",

@@ -201,7 +201,7 @@ ops.linear(
     view=_refuse,
     strides=_broadcast,
     batch=_broadcast_to_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split, batch=_concat_batch, pattern="moves")
 ops.linear(
@@ -210,7 +210,7 @@ ops.linear(
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=_with_axis,
     batch=_expand_dims_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "flip(x, /, *, axis=None)",
@@ -218,7 +218,7 @@ ops.linear(
     view=lambda value, axis, xp: xp.flip(value, axis=axis),
     strides=_turned,
     batch="axis",
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "moveaxis(x, source, destination, /)",
@@ -227,7 +227,7 @@ ops.linear(
     strides=_moved,
     batch=_moveaxis_batch,
     options=("source", "destination"),
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "permute_dims(x, /, axes)",
@@ -235,14 +235,14 @@ ops.linear(
     view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
     strides=lambda x_strides, axes: tuple(x_strides[axis] for axis in axes),
     batch=_permute_dims_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "repeat(x, repeats, /, *, axis=None)",
     x=_repeat_vjp,
     masks=lambda repeats: not isinstance(repeats, int),  # some may be 0
     batch=_repeat_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "reshape(x, /, shape, *, copy=None)",
@@ -250,13 +250,13 @@ ops.linear(
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_shape, x_strides, out_shape: reshaped_strides(x_shape, x_strides, out_shape),
     batch=_reshape_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "roll(x, /, shift, *, axis=None)",
     x=lambda g, shift, axis, xp: xp.roll(g, _negated(shift), axis=axis),
     batch=_roll_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "squeeze(x, /, axis)",
@@ -264,7 +264,7 @@ ops.linear(
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_strides, axis: _without(x_strides, axis),
     batch="axis",
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "stack(arrays, /, *, axis=0)",
@@ -277,7 +277,7 @@ ops.linear(
     x=_tile_vjp,
     options=("repetitions",),
     batch=_tile_batch,
-    pattern="moves",
+    pattern="selects",
 )
 ops.linear(
     "unstack(x, /, *, axis=0)",

@@ -95,6 +95,7 @@ searching.linear(
     masks=True,
     batch="elementwise",
     pattern="moves",
+    exact=True,
 )
 for _name in ("argmax", "argmin"):
     searching.constant(f"{_name}(x, /, *, axis=None, keepdims=False)", batch=_extreme_batch(_name))

@@ -12,6 +12,7 @@ from agnograd_compile.lowering import (
     TracedProgram,
     Way,
     Writer,
+    declared,
     lent,
     planned,
     verify,
@@ -104,9 +105,8 @@ class ElementwiseWriter(Writer):
 
     def beside(self, step: Step, value: Any) -> str | None:
         """Write a number beside an array as an array."""
-        if step.op not in _steps.BESIDE or (
-            type(value) is Ref and value not in self.program.constants
-        ):
+        exact = declared(step.op).exact
+        if not exact or (type(value) is Ref and value not in self.program.constants):
             return None
         others = [self.program.facts[each] for each in step.args if type(each) is Ref]
         key = (repr(value), *others)

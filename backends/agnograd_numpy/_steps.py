@@ -16,13 +16,13 @@ from agnograd_compile.lowering import (
     Step,
     TracedProgram,
     Way,
+    declared,
     named_function,
     nbytes,
 )
 from agnograd_numpy._kernels import KERNELS, rolled
 
 __all__ = [
-    "BESIDE",
     "BLOCKS",
     "CALL",
     "FULL_ELEMENTS",
@@ -47,15 +47,6 @@ CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
 _MATMUL, _MULTIPLY = KERNELS["matmul"], KERNELS["multiply"]
-
-# Those that give the same bits for a number as for an array that is full of it. NumPy's power is
-# not among them: it squares where the exponent is one number, 2.
-BESIDE = frozenset(
-    (
-        *("add", "subtract", "multiply", "divide", "maximum", "minimum"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-    )
-)
 
 # Up to how many elements an array that is full of a number is read faster than the number.
 FULL_ELEMENTS = switch("FULL_ELEMENTS", 64, least=0, most=2**62, module=__name__)
@@ -183,7 +174,7 @@ def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
     than ``most`` elements. It is None where that might change something.
     """
-    if step.op not in BESIDE or (type(value) is Ref and value not in program.constants):
+    if not declared(step.op).exact or (type(value) is Ref and value not in program.constants):
         return None
     others = [each for each in step.args if each is not value]
     if len(others) != 1 or type(others[0]) is not Ref:

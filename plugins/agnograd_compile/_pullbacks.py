@@ -7,8 +7,8 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import Op
-from agnograd.extend.transforms import Domain, conjugate, fit, registered_in, values_named
-from agnograd_compile._programs.program import PULLBACK
+from agnograd.extend.transforms import Domain, conjugate, fit, values_named
+from agnograd_compile._programs.program import PULLBACK, declared
 
 if TYPE_CHECKING:
     from agnograd_compile._traced import Tracing
@@ -23,7 +23,7 @@ def traced_pullbacks(tracing: Tracing) -> Functions:
     """
     found: dict[str, dict[str, Callable[..., Any]]] = {}
     for name, functions in tracing.below.backend.pullbacks().items():
-        op = _op(name)
+        op = declared(name)
         for into, function in functions.items():
             rule = op.rules[into]
             if callable(rule.function) and rule.kind in ("elementwise", "vjp"):
@@ -78,11 +78,3 @@ class OwnDerivative:
             return fit(out, known[f"{into}_shape"], known[f"{into}_dtype"], xp)
         g = known["g"]
         return g * (conjugate(out, xp) if self.domain.is_complex(g.dtype) else out)
-
-
-def _op(name: str) -> Op:
-    """Return an op by its name, without loading extensions that it is not in."""
-    for extension in ("", name.rpartition(".")[0]):
-        if name in (known := registered_in(extension)):
-            return known[name][0]
-    raise KeyError(name)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from agnograd.extend import Call
-from agnograd.extend.transforms import current_mode, registered_in
+from agnograd.extend.transforms import current_mode
 from agnograd_compile._programs.program import (
     CALLS,
     GUARD,
@@ -15,6 +15,7 @@ from agnograd_compile._programs.program import (
     Ref,
     Step,
     TracedProgram,
+    declared,
     mapped,
     seen_by,
 )
@@ -77,8 +78,7 @@ class ReplayedCall(Call):
     __slots__ = ("_place",)
 
     def __init__(self, program: TracedProgram, step: Step) -> None:
-        known = registered_in(step.op.rpartition(".")[0]).get(step.op)
-        chapter = known[0].chapter if known else "function"
+        chapter = declared(step.op).chapter or "function"
         super().__init__(step.op.lstrip("@"), chapter, program.domain)
         self._place = step.location
 

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from agnograd import Variable
 from agnograd.extend import Interpretation, Interpreted, Op, is_mask, is_python_scalar
-from agnograd.extend.transforms import WITH_EFFECTS, Domain, derived, map_parts, root_of
-from agnograd_compile._programs.program import Ref
+from agnograd.extend.transforms import Domain, derived, map_parts, root_of
+from agnograd_compile._programs.program import Ref, declared
 from agnograd_compile._pullbacks import Functions, traced_pullbacks
 from agnograd_compile._recording import Recording, refused, running
 
@@ -139,7 +139,7 @@ class Tracing(Interpretation):
 
         given, options = _everywhere(payload, args, kwargs)
         out = function(*given, **options)
-        if run is None and name in WITH_EFFECTS:  # each run makes the call, of constants too
+        if run is None and declared(name).effects:  # each run makes the call, of constants too
             run = running.get()
         if run is None:
             return self.wrapped(out, None)

@@ -95,6 +95,10 @@ class Case:
             args[0] = self.sample.before(args[0], xp)
         return attrgetter(self.sample.op)(xp)(*args, **kwargs)
 
+    def on_raw(self, *args: Any) -> Any:
+        """Return what the op gives for raw arrays in place of its arguments by position."""
+        return attrgetter(self.op.name)(self.domain.raw)(*args, **self.kwargs)
+
     def filled(self, *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with other arrays in the differentiated places."""
         args, kwargs = list(self.args), dict(self.kwargs)

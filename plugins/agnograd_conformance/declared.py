@@ -2,29 +2,87 @@
 
 from __future__ import annotations
 
+from itertools import product
 from operator import attrgetter
+from typing import Any
 
 from agnograd import autodiff
+from agnograd.extend import is_python_scalar
 from agnograd.testing.host import assert_close, on_host
-from agnograd_conformance._case import op_of
+from agnograd_conformance._case import Case, op_of
 from agnograd_conformance._trial import NotApplicable, Recorded, Trial
 
 __all__ = ["declared"]
 
 _READS = 9  # so many that their gradients are added in one call
+_FEW = 4  # elements of a result that are looked at
+_LENGTH = 9  # of an array that is full of one number: longer than a vector of a processor
 
 
 def declared(trial: Trial) -> None:
-    """An op that is declared a negation negates its input, and one that reads reads it."""
+    """What an op declares of its result holds: it negates, reads, commutes, selects, is exact."""
     op = op_of(trial.sample)
-    if not (op.negation or op.reads):  # asked first, as most ops are neither
-        raise NotApplicable("the op is declared neither a negation nor a reading")
+    selects = op.pattern == "selects" and op.outputs == "one"
+    of_values = [
+        check
+        for check, applies in (
+            (_commutes, op.commutative),
+            (_is_exact, op.exact),
+            (_selects, selects),
+        )
+        if applies
+    ]
+    if not (op.negation or op.reads or of_values):  # asked first, as most ops are none of these
+        raise NotApplicable("the op declares nothing of its result")
+    for check in of_values:
+        check(trial.case())
+    if not (op.negation or op.reads):
+        return
     call = Recorded(trial)
     if op.negation:
         _negates(call)
     if op.reads:
         _reads(call)
         _reads_often(call)
+
+
+def _commutes(case: Case) -> None:
+    """The op gives the same with its two real arrays the other way round."""
+    one, other = case.args
+    if any(case.domain.is_complex(x.dtype) for x in case.arrays):
+        raise NotApplicable("products of complex numbers may be rounded in either order")
+    found, expected = case.on_raw(other, one), case.on_raw(one, other)
+    assert_close("the result of swapped arguments", _host(case, found), _host(case, expected))
+
+
+def _is_exact(case: Case) -> None:
+    """Some elements of a result are the same by themselves, and in an array that is full of one."""
+    xp = case.domain.library
+    if any(case.domain.is_complex(x.dtype) for x in case.arrays):
+        raise NotApplicable("only elements of real arrays are rounded once")
+    # No number is a divisor, and none is broadcast: XLA multiplies by its reciprocal.
+    dtype = case.arrays[0].dtype
+    arrays = [xp.asarray(x, dtype=dtype) if is_python_scalar(x) else x for x in case.args]
+    shape = xp.broadcast_shapes(*(x.shape for x in arrays))
+    arrays = [xp.broadcast_to(x, shape) for x in arrays]
+    out = case.on_raw(*arrays)
+    places = [*product(*map(range, shape))]
+    for place in places[:: max(1, len(places) // _FEW)]:
+        one = [x[place] for x in arrays]
+        found, expected = case.on_raw(*one), out[place]
+        assert_close(f"element {place} by itself", _host(case, found), _host(case, expected))
+        full = [xp.broadcast_to(x, (_LENGTH,)) for x in one]
+        found, expected = case.on_raw(*full), xp.broadcast_to(expected, (_LENGTH,))
+        what = f"an array full of element {place}"
+        assert_close(what, _host(case, found), _host(case, expected))
+
+
+def _selects(case: Case) -> None:
+    """An array of ones gives ones, and nothing else."""
+    xp, x = case.domain.library, case.args[0]
+    ones = xp.full_like(x, True) if xp.isdtype(x.dtype, "bool") else xp.ones_like(x)
+    found = _host(case, case.on_raw(ones, *case.args[1:]))
+    assert_close("the result for ones", found, found * 0 + 1)
 
 
 def _negates(call: Recorded) -> None:
@@ -40,9 +98,12 @@ def _reads(call: Recorded) -> None:
 
 
 def _compare(call: Recorded, what: str, expected: object, source: str) -> None:
-    variable = call.case.domain.Variable
-    found, known = variable(call.raw_outputs[0], False), variable(expected, False)
-    assert_close(what, on_host(found), on_host(known), 0.0, source)
+    case = call.case
+    assert_close(what, _host(case, call.raw_outputs[0]), _host(case, expected), 0.0, source)
+
+
+def _host(case: Case, raw: object) -> Any:
+    return on_host(case.domain.Variable(raw, False))
 
 
 def _reads_often(call: Recorded) -> None:

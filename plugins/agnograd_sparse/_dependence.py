@@ -227,6 +227,7 @@ def kind_of(op: Op) -> Pattern | None:
 
 _DECLARED: Mapping[str, Pattern] = {
     "moves": moved,
+    "selects": moved,
     "adds": added,
     "axis": along_axes,
     "values": unknown,

@@ -9,8 +9,7 @@ from typing import Any
 
 from agnograd.extend import switch
 from agnograd_compile._passes.common import frozen
-from agnograd_compile._passes.uniform import EXACT
-from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram
+from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared
 
 # How far back the steps of a column are followed, each of which may have several columns before
 # it.
@@ -122,7 +121,7 @@ class Columns:
         known: list[Step] = [step for step in steps if step is not None]
         if first.op == "__getitem__":
             return self._elements(known, like)
-        return self._computed(known, values, like, depth) if first.op in EXACT else None
+        return self._computed(known, values, like, depth) if declared(first.op).exact else None
 
     def _elements(self, steps: Sequence[Step], like: Fact) -> Ref | None:
         """Return the elements of an array that the steps read, one each."""

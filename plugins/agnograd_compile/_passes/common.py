@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from agnograd_compile._programs.program import GUARD, Ref, Step, TracedProgram
-
-# What gives the same bits with its two arguments in the other order, but for the payload of NaN.
-COMMUTATIVE = frozenset(
-    (
-        *("add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"),
-        *("bitwise_and", "bitwise_or", "bitwise_xor"),
-    )
-)
+from agnograd_compile._programs.program import GUARD, Ref, Step, TracedProgram, declared
 
 
 def common(program: TracedProgram) -> TracedProgram:
@@ -30,7 +22,7 @@ def common(program: TracedProgram) -> TracedProgram:
     for traced in program.steps:
         step = traced.renamed(new) if new else traced
         try:
-            known = first.setdefault(key_of(step), step)
+            known = first.setdefault(key_of(step, program), step)
         except TypeError:  # an argument that is not hashable, such as a set
             known = step
         if step.op == GUARD and (known is not step or step.args[0] in program.constants):
@@ -45,7 +37,7 @@ def common(program: TracedProgram) -> TracedProgram:
     return program.with_(steps=tuple(kept), outputs=outputs)
 
 
-def key_of(step: Step) -> Hashable:
+def key_of(step: Step, program: TracedProgram) -> Hashable:
     """Return what two steps that make the same call have in common.
 
     It cannot be hashed if an argument cannot, such as a set: nothing is known of that call.
@@ -53,9 +45,11 @@ def key_of(step: Step) -> Hashable:
     args, kwargs = step.args, step.kwargs
     if step.op == GUARD:  # whose number is its own
         return GUARD, args, kwargs["kind"]
-    if step.op in COMMUTATIVE and len(args) == 2:
+    if declared(step.op).commutative and len(args) == 2:
         one, other = args
-        if type(one) is Ref is type(other) and one.number > other.number:
+        # The two parts of a complex product may be rounded in either order.
+        is_complex = program.domain.is_complex(program.facts[step.outs[0]].dtype)
+        if type(one) is Ref is type(other) and one.number > other.number and not is_complex:
             args = other, one
     given = [arg if type(arg) is Ref else frozen(arg) for arg in args]
     return step.op, *given, frozen(tuple(kwargs.items())) if kwargs else None

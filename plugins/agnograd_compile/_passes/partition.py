@@ -7,15 +7,7 @@ from typing import Any, NamedTuple
 
 from agnograd.extend import is_basic
 from agnograd_compile._passes.dead import needed, with_steps
-from agnograd_compile._programs.program import Ref, Step, TracedProgram
-
-# What makes a view of its first argument, at no cost to speak of, wherever the library has views.
-_VIEWS = frozenset(
-    (
-        *("broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims"),
-        *("reshape", "squeeze"),
-    )
-)
+from agnograd_compile._programs.program import Ref, Step, TracedProgram, declared
 
 
 class Partition(NamedTuple):
@@ -129,7 +121,9 @@ def _is_view(step: Step, at_hand: set[Ref]) -> bool:
     if step.op == "__getitem__":
         x, key = step.args
         return is_basic(key) and (x in step.views or x in at_hand)
-    return step.op in _VIEWS and step.args[0] in step.views
+    if declared(step.op).view is None or step.several:
+        return False
+    return len(step.views) == 1 and step.args[0] is step.views[0]
 
 
 def _in_order(program: TracedProgram, steps: Sequence[Step]) -> Iterator[Ref]:

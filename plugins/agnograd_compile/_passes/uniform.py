@@ -6,31 +6,16 @@ from typing import Any
 
 from agnograd.extend import is_basic, switch
 from agnograd_compile._passes.identities import instead
-from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, mapped
+from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared, mapped
 from agnograd_compile._programs.straight import function_of, named_function
 
 Number = int | float
 
-# Correctly rounded, or exact: an element comes out the same in whatever array it is, or by itself.
-EXACT = frozenset(
-    (
-        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "where"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-        *("negative", "abs", "positive", "sqrt", "square", "sign", "floor", "ceil", "trunc"),
-    )
-)
 # Those that take a Python number in every library.
 _WITH_NUMBERS = frozenset(("add", "subtract", "multiply", "divide"))
-# Their results have elements of the first argument, and no others.
-_MOVES = frozenset(
-    (
-        *("broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims"),
-        *("reshape", "roll", "squeeze", "__getitem__"),
-    )
-)
 _FILLED = {"zeros_like": 0, "ones_like": 1}
-# Those whose results may be known by what is known of their arguments.
-_TELLING = EXACT | _MOVES | _FILLED.keys() | {"full_like", "pow", "astype"}
+# Those beside ops that are exact, or select elements, whose results may be known by arguments.
+_TELLING = _FILLED.keys() | {"full_like", "pow", "astype"}
 # A step on constants is computed once and for all if its result has at most this many elements.
 FOLDED_ELEMENTS = switch("FOLDED_ELEMENTS", 2**16, least=0, most=2**62, module=__name__)
 
@@ -82,7 +67,7 @@ class Numbers:
         """Return the program with what is known of it."""
         changed = False
         for step in self.program.steps:
-            now = self.with_numbers(step) if step.op in EXACT else step
+            now = self.with_numbers(step) if declared(step.op).exact else step
             changed |= now is not step
             if len(step.outs) == 1 and not step.several:
                 if self.folded(now):
@@ -235,12 +220,14 @@ class Numbers:
 
     def made_by(self, step: Step) -> Any:
         """Return what all elements of a step's result are, or None."""
-        if step.op not in _TELLING or not step.args:
+        op = declared(step.op)
+        selects = op.pattern == "selects"
+        if not (selects or op.exact or step.op in _TELLING) or not step.args:
             return None
         fact, x = self.facts[step.outs[0]], step.args[0]
         if not fact.size:
             return None
-        if step.op in _MOVES and type(x) is Ref:
+        if selects and type(x) is Ref:
             if step.op == "__getitem__" and not is_basic(step.args[1]):
                 return None
             return self.known.get(x, x if self.facts[x].shape == () and fact.shape else None)
@@ -254,7 +241,7 @@ class Numbers:
             return self.computed("astype", (1,), fact.dtype)
         if step.op == "astype":
             return self.computed("astype", (x,), fact.dtype)
-        if step.op not in EXACT or step.kwargs:
+        if not op.exact or step.kwargs:
             return None
         number = self.computed(step.op, step.args, fact.dtype)
         alike = number is None and fact.shape and self.kind_of(step) is not None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd.extend.transforms import WITH_EFFECTS
+from agnograd.extend import Op, op_named
 
 if TYPE_CHECKING:
     from agnograd.extend.transforms import Domain
@@ -20,6 +21,18 @@ GUARD = "@guard"
 CHAIN = "@chain"
 PULLBACK = "@pullback"
 CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their keyword ``function``
+
+
+_NO_OP = Op("", "", "", (), (), {}, "no gradient")
+
+
+@cache
+def declared(name: str) -> Op:
+    """Return the op of a step's name; of a step that is no op's call, one that declares nothing.
+
+    Passes ask for it often. Once it is known, this calls no Python function.
+    """
+    return op_named(name) or _NO_OP
 
 
 class Ref:
@@ -123,7 +136,7 @@ class Step:
     @property
     def effects(self) -> bool:
         """Whether each run makes the call, in its place among others like it (see ``Op``)."""
-        return self.op in WITH_EFFECTS
+        return declared(self.op).effects
 
     def renamed(self, new: Mapping[Ref, Any]) -> Step:
         """Return the step with other values, or numbers, in place of some that it reads."""

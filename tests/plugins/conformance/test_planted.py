@@ -26,6 +26,9 @@ DEFECTS = {
     "wrong_stacking": ("shared_inputs", "the gradient of three calls that share 'x2'"),
     "wrong_negation": ("declared", "the result of a negation"),
     "wrong_reading": ("declared", "the gradient of 9 readings"),
+    "wrong_exactness": ("declared", "element (0, 0) by itself"),
+    "wrong_commutation": ("declared", "the result of swapped arguments"),
+    "wrong_selection": ("declared", "the result for ones"),
     "wrong_dtype_of_result": (
         "gradient_form",
         "1 of 0 floating-point results need a gradient; does the op say",

@@ -6,7 +6,7 @@ import pytest
 import agnograd as ag
 from agnograd_compile._passes import uniform as module
 from agnograd_compile._passes.uniform import uniform
-from agnograd_compile._programs.program import Ref
+from agnograd_compile._programs.program import Ref, declared
 from traced import check, ops, raw, traced
 
 XP = ag.namespace("numpy")
@@ -219,3 +219,14 @@ def test_on_lazy_libraries_nothing_is_computed():
     x = da.ones(3)
     program = traced("dask", lambda x: x * xp.ones(3), x)
     assert uniform(program) is program
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"), [("log1p", {"exact": True}), ("sort", {"pattern": "selects"})]
+)
+def test_an_op_says_what_elements_of_its_result_are(name, fact, monkeypatch):
+    program = traced("numpy", lambda x: x * getattr(XP, name)(XP.full_like(x, 2.0)), X)
+    assert uniform(program).steps[-1].args == program.steps[-1].args
+    own = declared(name)._replace(**fact)
+    monkeypatch.setattr(module, "declared", lambda op: own if op == name else declared(op))
+    assert uniform(program).steps[-1].args[1] == getattr(np, name)(2.0 * np.ones(1))[0]

@@ -124,3 +124,23 @@ ops.linear(
 ops.elementwise(
     "wrong_dtype_of_result(x, /)", x=0, forward=lambda xp, x: xp.astype(xp.round(x), xp.int64)
 )
+ops.elementwise(
+    "wrong_exactness(x, /)",  # the last bit depends on the array that an element is in
+    x=1,
+    forward=lambda xp, x: x + 2.0**-40 * len(x.shape),
+    exact=True,
+    batch="elementwise",
+)
+ops.elementwise(
+    "wrong_commutation(x1, x2, /)",
+    x1=1,
+    x2=-1,
+    forward=lambda x1, x2: x1 - x2,
+    commutative=True,
+)
+ops.linear(
+    "wrong_selection(x, /)",
+    x=lambda g, x_shape, xp: g[: x_shape[0], ...],
+    forward=lambda xp, x: xp.concat([x, xp.zeros_like(x)]),
+    pattern="selects",
+)
