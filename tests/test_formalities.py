@@ -268,8 +268,8 @@ FIXED = {
     """,
     "how far a check looks": """
         agnograd/_codegen/inline._CLOSING agnograd/_functions/purity._DEPTH
-        agnograd_conformance/composed._TOGETHER agnograd_conformance/declared._FEW agnograd_conformance/declared._LENGTH
-        agnograd_conformance/declared._READS
+        agnograd_conformance/composed._TOGETHER agnograd_conformance/declared._FEW
+        agnograd_conformance/declared._LENGTH agnograd_conformance/declared._READS
     """,
     "what numbers a key draws, which stay the same": """
         agnograd_random/_draws.ROUNDS agnograd_random/_draws._BOOST agnograd_random/_draws._STEPS
