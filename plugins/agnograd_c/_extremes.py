@@ -8,7 +8,7 @@ from agnograd_c._code import FLOATS, code_of
 from agnograd_c._derivatives import TIES
 from agnograd_c._groups import is_sum
 from agnograd_c._recompute import AFTER
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
+from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
 
 __all__ = ["by_ties"]
 
@@ -33,13 +33,8 @@ def _is_of_extreme(step: Step) -> bool:
     )
 
 
-class _Writing:
+class _Writing(Editor):
     """A walk through a program that writes such derivatives otherwise."""
-
-    def __init__(self, program: TracedProgram) -> None:
-        self.program, self.facts = program, dict(program.facts)
-        self.steps: list[Step] = []
-        self._next = program.next_number()
 
     def written(self) -> TracedProgram:
         for step in self.program.steps:
@@ -47,7 +42,7 @@ class _Writing:
                 self.steps.append(step)
         if len(self.facts) == len(self.program.facts):
             return self.program
-        return self.program.with_(steps=tuple(self.steps), facts=self.facts)
+        return self.finished()
 
     def _write(self, step: Step) -> bool:
         """Write a derivative; say whether it is one that groups can compute."""
@@ -69,12 +64,8 @@ class _Writing:
             return False
 
         def add(op: str, args: Any, like: Fact, **kwargs: Any) -> Ref:
-            ref = Ref(self._next)
-            self._next += 1
-            self.facts[ref] = like
             views = args[:1] if op == AFTER else ()
-            self.steps.append(Step(op, args, kwargs, (ref,), views=views, location=step.location))
-            return ref
+            return self.emit(op, args, kwargs, like, views=views, location=step.location)
 
         call = {"function": ties, TIES: True}
         count = add("sum", (add("@call", (x, out), fact, **call),), total, **options)

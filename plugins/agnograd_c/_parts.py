@@ -9,7 +9,7 @@ from typing import Any
 from agnograd.extend import switch
 from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram, dead
+from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram, dead
 
 __all__ = ["in_parts"]
 
@@ -27,37 +27,35 @@ def in_parts(program: TracedProgram) -> TracedProgram:
     """
     if "concat" not in {step.op for step in program.steps}:
         return program
-    return _Parting(program).program()
+    return _Parting(program).split()
 
 
-class _Parting:
+class _Parting(Editor):
     """A walk through a program that says what comes after each of its steps."""
 
     def __init__(self, program: TracedProgram) -> None:
-        self.old, self.facts = program, dict(program.facts)
-        self.constants = dict(program.constants)
+        super().__init__(program)
         self.used = program.used()
         self.makers = {ref: step for step in program.steps for ref in step.outs}
         # The number of the step after which each value is there.
         self.places = {ref: n for n, step in enumerate(program.steps) for ref in step.outs}
         self.after: dict[int, list[Step]] = {}
         self.gone: set[int] = set()  # steps, by their identity, that others are in place of
-        self._next = program.next_number()
 
-    def program(self) -> TracedProgram:
-        readers = {ref: step for step in self.old.steps for ref in step.uses()}
-        exact = looked_at(self.old)
-        for step in self.old.steps:
+    def split(self) -> TracedProgram:
+        readers = {ref: step for step in self.program.steps for ref in step.uses()}
+        exact = looked_at(self.program)
+        for step in self.program.steps:
             known = step.op in PRODUCTS and not step.kwargs and len(step.args) == 2
             pairs = self._pairs(step) if known and exact.isdisjoint(step.outs) else []
             if pairs:
                 self._write(step, readers.get(step.outs[0]), pairs)
         if not self.gone:
-            return self.old
+            return self.program
         steps = self.after.get(-1, [])
-        for number, step in enumerate(self.old.steps):
+        for number, step in enumerate(self.program.steps):
             steps += [step] * (id(step) not in self.gone) + self.after.get(number, [])
-        return dead(self.old.with_(steps=tuple(steps), facts=self.facts, constants=self.constants))
+        return dead(self.finished(steps))
 
     def _pairs(self, step: Step) -> list[tuple[Ref, Ref]]:
         """Return factors whose products add up to a product; none if it is not put together."""
@@ -98,7 +96,7 @@ class _Parting:
     def _transposed(self, ref: Ref) -> Ref:
         fact = self.facts[ref]
         strides = None if fact.strides is None else fact.strides[::-1]
-        new = self._new(fact._replace(shape=fact.shape[::-1], strides=strides))
+        new = self.value(fact._replace(shape=fact.shape[::-1], strides=strides))
         self._emit(Step("matrix_transpose", (ref,), {}, (new,), views=(ref,)))
         return new
 
@@ -111,7 +109,7 @@ class _Parting:
         for length in lengths:
             key: Any = (slice(None),) * axis + (slice(first, first + length),)
             shape = tuple(length if k == axis else n for k, n in enumerate(self.facts[ref].shape))
-            found.append(self._new(self.facts[ref]._replace(shape=shape)))
+            found.append(self.value(self.facts[ref]._replace(shape=shape)))
             self.constants[found[-1]] = value[key]
             first += length
         return found
@@ -129,8 +127,8 @@ class _Parting:
         self.gone.add(id(step))
         last = len(ordered) - 1
         for number, pair in enumerate(ordered):
-            new = out if number == last else self._new(self.facts[out])
-            part = new if total is None else self._new(self.facts[out])
+            new = out if number == last else self.value(self.facts[out])
+            part = new if total is None else self.value(self.facts[out])
             self._emit(replace(step, args=pair, outs=(part,)))
             if total is not None:
                 self._emit(Step("add", (total, part), {}, (new,), location=step.location))
@@ -158,9 +156,3 @@ class _Parting:
         place = max(map(self._place, step.uses()))
         self.after.setdefault(place, []).append(step)
         self.places[step.outs[0]] = place
-
-    def _new(self, fact: Fact) -> Ref:
-        ref = Ref(self._next)
-        self._next += 1
-        self.facts[ref] = fact
-        return ref

@@ -11,7 +11,7 @@ from agnograd.extend import switch
 from agnograd_c._groups import Group, groups_of, levels_of
 from agnograd_c._lives import Life, Lives
 from agnograd_c._regions import ADDS
-from agnograd_compile.lowering import Ref, Step, TracedProgram, dead, roots_of
+from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram, dead, roots_of
 
 __all__ = ["AFTER", "recomputed", "unpinned"]
 
@@ -219,18 +219,17 @@ class _Search:
         return len(steps) <= AGAIN_STEPS
 
 
-class _Writer:
+class _Writer(Editor):
     """Writes a program that computes values again."""
 
     def __init__(self, program: TracedProgram, search: _Search) -> None:
-        self.program, self.lives, self.members = program, search.lives, search.members
+        super().__init__(program)
+        self.lives, self.members = search.lives, search.members
         self.makers, self.roots = search.makers, search.roots
-        self.facts, self.levels = dict(program.facts), levels_of(program, ())
-        self.steps: list[Step] = []
+        self.levels = levels_of(program, ())
         self.new: dict[Ref, Ref] = {}  # what later steps read in place of values
         self.gone: set[Ref] = set()  # values that were computed again
         self._latest: Ref | None = None  # the value so far that was made at the highest level
-        self._next = program.next_number()
 
     def written(self, due: Mapping[int, Sequence[Ref]]) -> TracedProgram:
         """Return the program that computes values again before units."""
@@ -244,7 +243,7 @@ class _Writer:
                 self.steps.append(step.renamed(self.new))
                 if step.outs and self._level(step.outs[0]) >= self._level(self._latest):
                     self._latest = step.outs[-1]
-        return dead(self.program.with_(steps=tuple(self.steps), facts=self.facts))
+        return dead(self.finished())
 
     def _level(self, ref: Ref | None) -> int:
         """Return the level of what can be computed once a value is there."""
@@ -295,8 +294,6 @@ class _Writer:
     def _add(self, step: Step) -> Ref:
         """Add a step whose result is a new one, like the result that it names; return it."""
         (like,) = step.outs
-        ref = Ref(self._next)
-        self._next += 1
-        self.facts[ref] = self.facts[like]
+        ref = self.value(self.facts[like])
         self.steps.append(replace(step, outs=(ref,)))
         return ref

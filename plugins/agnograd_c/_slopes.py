@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd_c._derivatives import SLOPE, is_of_tanh, operands
 from agnograd_c._fits import fits, looked_at
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
+from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
 
 __all__ = ["with_slopes"]
 
@@ -24,7 +24,7 @@ def with_slopes(program: TracedProgram) -> TracedProgram:
     exact = looked_at(program)
     slopes: dict[Ref, Ref] = {}
     products: dict[int, Step] = {}
-    first = program.next_number()
+    editor = Editor(program)
     for number, step in enumerate(program.steps):
         if step.op == "tanh" and facts[step.outs[0]].shape and fits(facts, step):
             made[step.args[0]] = step
@@ -32,21 +32,21 @@ def with_slopes(program: TracedProgram) -> TracedProgram:
             continue
         g, x = operands(step)
         if x in made and _is_alike(facts, made[x].outs[0], g, step.outs[0]):
-            ref = slopes.setdefault(x, Ref(first + len(slopes)))
+            ref = slopes.get(x) or editor.value(facts[made[x].outs[0]])
+            slopes[x] = ref
             products[number] = Step("multiply", (g, ref), {}, step.outs, location=step.location)
     if not slopes:
         return program
     from agnograd_c.kernels.calls import slope
 
-    known, steps = dict(facts), []
     for number, step in enumerate(program.steps):
-        steps.append(products.get(number, step))
+        editor.steps.append(products.get(number, step))
         x = step.args[0] if step.op == "tanh" else None
         if x in slopes and made[x] is step:
-            known[slopes[x]] = facts[step.outs[0]]
             options = {"function": slope, SLOPE: True}
-            steps.append(Step("@call", (x,), options, (slopes[x],), location=step.location))
-    return program.with_(steps=tuple(steps), facts=known)
+            call = Step("@call", (x,), options, (slopes[x],), location=step.location)
+            editor.steps.append(call)
+    return editor.finished()
 
 
 def _is_alike(facts: Mapping[Ref, Fact], tanh: Ref, g: Any, out: Ref) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
+from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
 
 __all__ = ["turned"]
 
@@ -23,25 +23,25 @@ def turned(program: TracedProgram) -> TracedProgram:
     found = _found(program)
     if not found:
         return program
-    facts, ready = dict(program.facts), program.next_number()
-    steps: list[Step] = []
+    editor = Editor(program)
+    facts = editor.facts
     gone = {id(view) for _, view in found.values()}
     for step in program.steps:
         if id(step) in gone:
             continue
         if id(step) not in found:
-            steps.append(step)
+            editor.steps.append(step)
             continue
         product, view = found[id(step)]
-        factors = (Ref(ready), Ref(ready + 1))
-        ready += 2
-        for ref, of in zip(factors, reversed(product.args), strict=True):
-            facts[ref] = _across(facts[of])
-            made = Step(_TRANSPOSED[0], (of,), {}, (ref,), views=(of,), location=step.location)
-            steps.append(made)
+        factors = tuple(
+            editor.emit(
+                _TRANSPOSED[0], (of,), {}, _across(facts[of]), views=(of,), location=step.location
+            )
+            for of in reversed(product.args)
+        )
         facts[view.outs[0]] = _laid_out(facts, product)
-        steps.append(replace(product, args=factors, outs=view.outs))
-    return program.with_(steps=tuple(steps), facts=facts)
+        editor.steps.append(replace(product, args=factors, outs=view.outs))
+    return editor.finished()
 
 
 def _found(program: TracedProgram) -> dict[int, tuple[Step, Step]]:

@@ -10,7 +10,7 @@ from agnograd_c._code import FLOATS, code_of, type_of
 from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._groups import FREE, groups_of
 from agnograd_c._reads import is_read, is_scatter, place_of
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
+from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
 
 __all__ = ["unrolled"]
 
@@ -29,7 +29,7 @@ def unrolled(program: TracedProgram) -> TracedProgram:
     short = [ref for step in program.steps for ref in step.outs if _is_short(facts[ref])]
     if len(short) < SHORT_STEPS:
         return program
-    found = _Unrolling(program).program()
+    found = _Unrolling(program).unrolled()
     left = _left(found)
     # No group has these, so that the others need not be made to count what they leave.
     apart = sum(step.op in ("stack", "unstack") for step in program.steps)
@@ -53,28 +53,26 @@ def _left(program: TracedProgram) -> int:
     )
 
 
-class _Unrolling:
+class _Unrolling(Editor):
     """A walk through a program that knows arrays by their elements."""
 
     def __init__(self, program: TracedProgram) -> None:
-        self.old, self.facts = program, dict(program.facts)
+        super().__init__(program)
         self.fitting, self.exact = Fitting(program.facts), looked_at(program)
-        self.steps: list[Step] = []
         self.elements: dict[Ref, list[Ref]] = {}  # of arrays
         self.new: dict[Ref, Ref] = {}  # what takes the place of scalars
         self.whole: set[Ref] = set()  # the arrays that are there, as such
-        self._next = program.next_number()
 
-    def program(self) -> TracedProgram:
-        self.whole.update(self.old.inputs, self.old.constants)
-        for step in self.old.steps:
+    def unrolled(self) -> TracedProgram:
+        self.whole.update(self.program.inputs, self.program.constants)
+        for step in self.program.steps:
             if not self._is_unrolled(step):
                 self._need(step.uses(), step.location)
                 self.steps.append(step.renamed(self.new))
                 self.whole.update(step.outs)
-        self._need(self.old.outputs, None)
-        outputs = tuple(self.new.get(ref, ref) for ref in self.old.outputs)
-        return self.old.with_(steps=tuple(self.steps), facts=self.facts, outputs=outputs)
+        self._need(self.program.outputs, None)
+        outputs = tuple(self.new.get(ref, ref) for ref in self.program.outputs)
+        return self.finished(outputs=outputs)
 
     def _is_unrolled(self, step: Step) -> bool:
         """Write a step of short arrays as steps of scalars; return whether it is one."""
@@ -151,12 +149,9 @@ class _Unrolling:
 
     def _scalar(self, step: Step, like: Ref) -> Ref:
         """Add a step of scalars of an array's dtype; return its result."""
-        ref = Ref(self._next)
-        self._next += 1
         of = self.facts[like]
-        self.facts[ref] = Fact((), of.dtype, (), of.dtype.type, of.device)
-        self.steps.append(Step(step.op, step.args, {}, (ref,), location=step.location))
-        return ref
+        fact = Fact((), of.dtype, (), of.dtype.type, of.device)
+        return self.emit(step.op, step.args, {}, fact, location=step.location)
 
     def _of(self, array: Ref, step: Step) -> Sequence[Ref]:
         """Return the elements of a short array; they are read if only the array is there."""

@@ -2,6 +2,7 @@
 
 from agnograd_compile._lowerings import Description, Lowering, lowering_for
 from agnograd_compile._passes.dead import dead
+from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.plan import MemoryPlan, Room, Way, nbytes, planned
 from agnograd_compile._programs.program import (
     Fact,
@@ -21,6 +22,7 @@ from agnograd_compile._programs.verify import PlanError, verify
 
 __all__ = [
     "Description",
+    "Editor",
     "Fact",
     "Lowering",
     "MemoryPlan",

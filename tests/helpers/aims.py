@@ -76,7 +76,7 @@ uniform: one number alone
     $s = {s}
     $f = xp.broadcast_to($s, ({2, 3 ; 5, ; 4, 1, 7}))
     = ($f * 0.5 + $f * $f) {* 1.5 ; / (2.0 + $f * $f)}
-uniform: constants
+uniform: constants *2
     $v = {n}
     $k = xp.full_like($v, 0.75) * xp.asarray(np.linspace(0.1, 1.0, $v.size).reshape($v.shape))
     $o = xp.sum($v * $k) * xp.asarray({[0.0, -0.0] ; [-0.0, 0.0, 0.0] ; [0.5, 0.5]})
@@ -181,7 +181,7 @@ scatters: the same part twice
 scatters: the whole
     $x = {vec}
     = xp.sin($x[{... ; 0: ; :{N}}]) * 0.5 { ; + $x * 0.25 ; + xp.cos($x[0:])}
-scatters: zeros with signs *3
+scatters: zeros with signs *4
     $x = {vec}
     $z = xp.asarray(np.full({N}, -0.0))
     = {xp.sum($z * $x) + xp.sum(xp.sin($x[0:])) ; xp.sum(xp.sin($x[0:])) + xp.sum($z * $x)}
@@ -206,7 +206,7 @@ large: elements
         $y = xp.maximum($y, $x * 0.3) - 0.1 * xp.square($y + {0.1 * k ; $x})
     $z = xp.where($y > 0.1, $y, -$x)
     = {xp.mean($z * $y) ; xp.sum($z, axis=-1) * 1e-4 ; xp.mean(xp.cos($y)) + (1.0 if xp.sum($y) > 1e9 else 0.5) + xp.max($z)}
-large: in blocks
+large: in blocks *2
     $x = xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, {300000 ; 320000})))
     $y = {$x ; xp.reshape($x, (1000, -1)).mT}
     for k in range(3):
@@ -312,9 +312,9 @@ c: more regions than one loop adds to
     $x = xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, 400)))
     $y = 0.1 * $x[:50]
     for k in range({130 ; 66}):
-        $y = $y + 0.01 * $x[k : k + 50] * $x[k]
+        $y = $y + 0.01 * $x[k : k + 50] * {$x[k : k + 50] ; xp.cos($x[k + 1 : k + 51])}
     = xp.mean($y * $y)
-c: regions of short rows
+c: regions of short rows *2
     $x = xp.reshape(xp.sin({s} + xp.asarray(np.linspace(0.0, 3.0, 40 * 12 * {1 ; 4}))), (-1, 12))
     $k = {slice(1, 9) ; slice(None, None, 2) ; slice(2, None) ; slice(9, 1, -1)}
     = xp.mean(xp.tanh($x[1:, $k] * $x[:-1, $k] + 0.5) ** 2) + xp.mean($x.mT[1:5, 1:] ** 2 * xp.cos($x.mT[1:5, :-1]))
@@ -327,7 +327,7 @@ c: products
 c: products of transposed factors
     $a = xp.sin({s} + xp.reshape(xp.asarray(np.linspace(0.0, 9.0, {rows} * 16)), ({rows}, 16)))
     = xp.mean(xp.cos($a @ $a.mT)) + xp.mean($a)
-c: products in parts
+c: products in parts *2
     $w = xp.sin({s} + xp.reshape(xp.asarray(np.linspace(0.0, 9.0, 16 * 12)), (16, 12)))
     $h = xp.sin({s} + xp.reshape(xp.asarray(np.linspace(0.0, 5.0, {20 ; 4} * 16)), (-1, 16)))
     $y = [xp.tanh($h * (0.2 + k) @ $w) for k in range({2 ; 4})]

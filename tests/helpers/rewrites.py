@@ -18,10 +18,10 @@ agnograd_compile._passes.chains
   a chain becomes a step | chains | return dead(
   the sum is the second argument | _found | before, item =
   a sum | _summed | columns.steps.append(
-  a sum that subtracts | _summed | column = columns.emit('negative'
+  a sum that subtracts | _summed | column = columns.array('negative'
   the order is not kept: terms are not alike | _summed | continue
   writes or scatters | _written | columns.steps.append(
-  scatters in several rounds | _written | into = columns.emit(
+  scatters in several rounds | _written | into = columns.array(
   writes, of which the last counts | _rounds | return [dict(
   a place twice | _rounds | rounds.append(
   places in a row | _key | return found
@@ -31,20 +31,20 @@ agnograd_compile._passes.chains
 agnograd_compile._passes.columns
   one value for all | column | return values[0]
   stacked: computed alike | stacked | return found
-  stacked: one value, spread | stacked | return self.emit('broadcast_to'
-  stacked: parts joined | stacked | return self.emit('concat'
-  stacked: one by one | stacked | return self.emit('stack'
+  stacked: one value, spread | stacked | return self.view('broadcast_to'
+  stacked: parts joined | stacked | return self.array('concat'
+  stacked: one by one | stacked | return self.array('stack'
   unlike | _column | return None
-  elements of several axes by a slice | _elements | return self.emit('__getitem__'
+  elements of several axes by a slice | _elements | return self.view('__getitem__'
   all elements | _elements | return base
-  elements by a slice | _elements | return self.emit('__getitem__'
-  elements by indices | _elements | return self.emit('take'
+  elements by a slice | _elements | return self.view('__getitem__'
+  elements by indices | _elements | return self.array('take'
   not in rows | _flat | return None
-  flat | _flat | return self.emit('reshape'
+  flat | _flat | return self.view('reshape'
   each is computed from the one before | _computed | if not own.isdisjoint(
   one argument is stacked | _computed | args[place] = self.stacked(
   numbers | _computed | args[place] = self.constant(
-  computed at once | _computed | return self.emit(
+  computed at once | _computed | return self.array(
 
 agnograd_compile._passes.common
   a guard goes | common | continue
@@ -65,21 +65,21 @@ agnograd_compile._passes.partition
   an element of what is at hand | _is_view | return is_basic(key)
 
 agnograd_compile._passes.scatters
-  two are one | _scatter | total = Ref(
+  two are one | _scatter | total = self.value(
   an addition to all of the zeros is a sum | _filled | return Step(
   the zeros have signs | _filled | if bool(
   an addition to zeros | _scatter | if self._is_zero(into)
 
 agnograd_compile._passes.uniform
-  the pass | rewritten | return self.program.with_(
+  the pass | rewritten | return self.finished(
   a step on constants is computed | folded | self.constants[out] = value
   a constant of one number | number_of | return number
   a constant of several | number_of | if not bool(raw.all(raw.equal(
   zeros of both signs | number_of | if signed and
   a number takes the place of an array | smaller | return number
   an array without axes takes its place | smaller | ref = self._held[key] =
-  steps compute one element | one | new = self._new(
-  one element is spread | spread | self.kept.append(
+  steps compute one element | one | new = self.emit(
+  one element is spread | spread | args[place] =
   moved | made_by | return self.known.get(
   filled | made_by | if step.op in _FILLED
   full_like | made_by | if step.op == 'full_like'
@@ -130,7 +130,7 @@ agnograd_c._parts
   parts of a constant | _cut | self.constants[found[-1]] =
 
 agnograd_c._turned
-  a transposed product | turned | return program.with_(
+  a transposed product | turned | return editor.finished(
 
 agnograd_c._extremes
   an extreme by ties | _write | again = add(
@@ -148,7 +148,7 @@ agnograd_c._recompute
   a view is taken again | _viewed | self.new[ref] =
 
 agnograd_c._slopes
-  the slope of tanh | with_slopes | return program.with_(
+  the slope of tanh | with_slopes | return editor.finished(
 
 agnograd_c._groups
   a group of steps | groups_of | found.setdefault(

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 from importlib import import_module
@@ -52,6 +53,14 @@ def report(counts, rows, programs):
 
 def counted(seeds):
     """Return how many programs of some seeds fire each row, and the rows."""
+    try:
+        return fired_by(seeds)
+    except Exception as error:  # of a class that the main process may not be able to import
+        raise RuntimeError("".join(traceback.format_exception(error))) from None
+
+
+def fired_by(seeds):
+    """Return how many programs of some seeds fire each row, and the rows, in this process."""
     warnings.simplefilter("ignore")
     os.environ["AGNOGRAD_NUM_THREADS"] = "2"
     sys.path.insert(0, HELPERS)

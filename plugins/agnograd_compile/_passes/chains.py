@@ -57,9 +57,7 @@ def chains(program: TracedProgram) -> TracedProgram:
     if not changed:
         return program
     # The other steps of these chains are dead now.
-    return dead(
-        program.with_(steps=tuple(columns.steps), facts=columns.facts, constants=columns.constants)
-    )
+    return dead(columns.finished())
 
 
 def _found(program: TracedProgram) -> list[Links]:
@@ -122,7 +120,7 @@ def _summed(columns: Columns, links: Links) -> bool:
         if columns.facts[column].shape:
             if links.op == "subtract":  # which is a sum with the negative
                 shape, like = columns.facts[column].shape, columns.facts[terms[0]]
-                column = columns.emit("negative", (column,), {}, shape, like)
+                column = columns.array("negative", (column,), {}, shape, like)
             columns.steps.append(replace(last, op=CHAIN, args=(begin, column), views=()))
             return True
     return False
@@ -140,7 +138,7 @@ def _written(columns: Columns, links: Links) -> bool:
         values = columns.stacked([places[key] for key in keys]) if keys[1:] else places[keys[0]]
         args = (into, _key(columns, keys, shape), values)
         if number + 1 < len(rounds):
-            into = columns.emit(links.op, args, {}, shape, columns.facts[into])
+            into = columns.array(links.op, args, {}, shape, columns.facts[into])
         else:
             columns.steps.append(replace(last, args=args, views=()))
     return True

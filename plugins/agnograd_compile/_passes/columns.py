@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd.extend import switch
 from agnograd_compile._passes.common import frozen
+from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared
 
 # How far back the steps of a column are followed, each of which may have several columns before
@@ -18,27 +19,19 @@ COLUMN_DEPTH = switch("COLUMN_DEPTH", 16, least=0, most=64, module=__name__)
 COLUMN_PARTS = switch("COLUMN_PARTS", 4, least=1, most=64, module=__name__)
 
 
-class Columns:
+class Columns(Editor):
     """Makes columns of a program's values.
 
     Attributes
     ----------
-    steps : list of Step
-        Where the steps that make columns go: a column is made when all its values are.
-    facts, constants : dict
-        Those of the program, and of columns.
     made : dict of Ref to Step
         The step that makes each value, so far.
     """
 
     def __init__(self, program: TracedProgram) -> None:
-        self.domain = program.domain
-        self.steps: list[Step] = []
+        super().__init__(program)
         self.made: dict[Ref, Step] = {}
-        self.facts = dict(program.facts)
-        self.constants = dict(program.constants)
         self._array = program.domain.backend.array_types()[0]
-        self._next = program.next_number()
         self._known: dict[tuple[int, ...], Ref | None] = {}
 
     def column(self, values: Sequence[Ref], depth: int | None = None) -> Ref | None:
@@ -59,12 +52,12 @@ class Columns:
         if found is not None and self.facts[found].shape:
             return found
         if found is not None:
-            return self.emit("broadcast_to", (found, shape), {}, shape, like, views=found)
+            return self.view("broadcast_to", found, shape, shape, like)
         parts = [[*part] for _, part in groupby(values, lambda value: way(self.made.get(value)))]
         if 1 < len(parts) <= COLUMN_PARTS and len(values) >= 4 * COLUMN_PARTS:
             joined = [self.stacked(part) for part in parts]
-            return self.emit("concat", (joined,), {"axis": 0}, shape, like)
-        return self.emit("stack", (list(values),), {"axis": 0}, shape, like)
+            return self.array("concat", (joined,), {"axis": 0}, shape, like)
+        return self.array("stack", (list(values),), {"axis": 0}, shape, like)
 
     def positions(self, keys: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> Any:
         """Return a key of single elements in a row, and None if there is no basic one."""
@@ -87,22 +80,8 @@ class Columns:
         """Return a new constant, a column."""
         device = self.domain.device(value)
         like = Fact((), value.dtype, getattr(value, "strides", None), self._array, device)
-        ref = self._new(tuple(value.shape), like)
+        ref = self.value(self._fact(tuple(value.shape), like))
         self.constants[ref] = value
-        return ref
-
-    def emit(
-        self,
-        op: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        shape: tuple[int, ...],
-        like: Fact,
-        views: Ref | None = None,
-    ) -> Ref:
-        """Add a step that makes a new array with the dtype of a value; return the array."""
-        ref = self._new(shape, like, None if views is None else (self.facts[views], args[1]))
-        self.steps.append(Step(op, args, kwargs, (ref,), views=() if views is None else (views,)))
         return ref
 
     # -- how values are computed -------------------------------------------------------------------
@@ -134,7 +113,7 @@ class Columns:
         count = (len(steps),)
         key = self.positions(found, shape)
         if key is not None and len(shape) > 1:
-            return self.emit("__getitem__", (base, key), {}, count, like, views=base)
+            return self.view("__getitem__", base, key, count, like)
         if len(shape) > 1:
             base = self._flat(base, like)
             if base is None:
@@ -144,8 +123,8 @@ class Columns:
             return base  # type: ignore[no-any-return]
         key = self.positions([(place,) for place in places], (prod(shape),))
         if key is not None:
-            return self.emit("__getitem__", (base, key), {}, count, like, views=base)
-        return self.emit("take", (base, self.indices(places)), {"axis": 0}, count, like)
+            return self.view("__getitem__", base, key, count, like)
+        return self.array("take", (base, self.indices(places)), {"axis": 0}, count, like)
 
     def _flat(self, base: Ref, like: Fact) -> Ref | None:
         """Return a view of all elements of an array, or None if it is not in rows."""
@@ -153,7 +132,7 @@ class Columns:
         if strides is not None and strides != _in_rows(shape, like.dtype.itemsize):
             return None
         count = (prod(shape),)
-        return self.emit("reshape", (base, count), {}, count, like, views=base)
+        return self.view("reshape", base, count, count, like)
 
     def _computed(
         self, steps: Sequence[Step], values: Sequence[Ref], like: Fact, depth: int
@@ -194,18 +173,29 @@ class Columns:
             args[place] = self.stacked(given)
         if not any(type(arg) is Ref and self.facts[arg].shape for arg in args):
             return None
-        return self.emit(steps[0].op, tuple(args), {}, (len(steps),), like)
+        return self.array(steps[0].op, tuple(args), {}, (len(steps),), like)
 
-    def _new(self, shape: tuple[int, ...], like: Fact, view: tuple[Fact, Any] | None = None) -> Ref:
-        ref = Ref(self._next)
-        self._next += 1
-        strides = None
-        if like.strides is not None:
-            strides = _in_rows(shape, like.dtype.itemsize)
-            if view is not None:
-                strides = _strides_of(view[0], view[1]) or strides
-        self.facts[ref] = Fact(shape, like.dtype, strides, self._array, like.device)
-        return ref
+    def array(
+        self,
+        op: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        shape: tuple[int, ...],
+        like: Fact,
+    ) -> Ref:
+        """Add a step that makes a new array with the dtype of a value; return the array."""
+        return self.emit(op, args, kwargs, self._fact(shape, like))
+
+    def view(self, op: str, base: Ref, key: Any, shape: tuple[int, ...], like: Fact) -> Ref:
+        """Add a step that takes a view of an array, by a key or a shape; return the view."""
+        fact = self._fact(shape, like)
+        if fact.strides is not None:
+            fact = fact._replace(strides=_strides_of(self.facts[base], key) or fact.strides)
+        return self.emit(op, (base, key), {}, fact, views=(base,))
+
+    def _fact(self, shape: tuple[int, ...], like: Fact) -> Fact:
+        strides = None if like.strides is None else _in_rows(shape, like.dtype.itemsize)
+        return Fact(shape, like.dtype, strides, self._array, like.device)
 
 
 def way(step: Step | None) -> Any:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from agnograd.extend import is_basic
+from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.plan import nbytes
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram
 
@@ -24,15 +25,14 @@ def scatters(program: TracedProgram) -> TracedProgram:
     return _Scatters(program).rewritten()
 
 
-class _Scatters:
+class _Scatters(Editor):
     def __init__(self, program: TracedProgram) -> None:
-        self.program, self.facts = program, dict(program.facts)
+        super().__init__(program)
         self.uses = Counter(ref for step in program.steps for ref in step.uses())
         self.uses.update(program.outputs)
         self.kept: list[Step | None] = []
         self.places: dict[Ref, int] = {}  # of scatters to zeros, in what is kept
         self._zeros: dict[Ref, bool] = {}
-        self._next = program.next_number()
 
     def rewritten(self) -> TracedProgram:
         for step in self.program.steps:
@@ -47,8 +47,7 @@ class _Scatters:
                 self.kept[place], filled = total, True
         if not filled and len(self.facts) == len(self.program.facts):
             return self.program
-        steps = tuple(step for step in self.kept if step is not None)
-        return self.program.with_(steps=steps, facts=self.facts)
+        return self.finished([step for step in self.kept if step is not None])
 
     def _filled(self, step: Step) -> Step | None:
         """Return a sum with zero in place of an addition to zeros, if it is to all of them."""
@@ -68,9 +67,7 @@ class _Scatters:
         inner = None if place is None else self.kept[place]
         if place is not None and inner is not None and self._are_one(inner, step):
             zeros, _, first = inner.args
-            total = Ref(self._next)
-            self._next += 1
-            self.facts[total] = self.facts[value]
+            total = self.value(self.facts[value])
             self.kept[place] = None
             self.kept.append(Step("add", (first, value), {}, (total,), location=step.location))
             step = Step(_SCATTER, (zeros, key, total), {}, step.outs, location=step.location)

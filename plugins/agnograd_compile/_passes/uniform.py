@@ -6,6 +6,7 @@ from typing import Any
 
 from agnograd.extend import is_basic, switch
 from agnograd_compile._passes.identities import instead
+from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared, mapped
 from agnograd_compile._programs.straight import function_of, named_function
 
@@ -32,7 +33,7 @@ def uniform(program: TracedProgram) -> TracedProgram:
     return Numbers(program).rewritten()
 
 
-class Numbers:
+class Numbers(Editor):
     """What is known of the elements of a program's values.
 
     Attributes
@@ -42,19 +43,11 @@ class Numbers:
         dtype of the value, and numbers lose nothing as Python numbers. It can be a step, too: the
         one that made the value, and that would give the value without axes for arguments that are
         without axes.
-    kept : list of Step
-        The steps so far.
-    constants : dict
-        The constants of the program, and those that were computed.
     """
 
     def __init__(self, program: TracedProgram) -> None:
-        self.program, self.domain = program, program.domain
-        self.facts = dict(program.facts)
-        self.constants = dict(program.constants)
+        super().__init__(program)
         self.known: dict[Ref, Number | Ref | Step] = {}
-        self.kept: list[Step] = []
-        self._next = program.next_number()
         names = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8")
         self._dtypes = {self.domain.dtype_or_none(name) for name in names} - {None}
         self._held: dict[Any, Ref] = {}  # constants without axes, by number and dtype
@@ -74,12 +67,10 @@ class Numbers:
                     changed = True
                     continue
                 self.note(step.outs[0], self.made_by(step))
-            self.kept.append(now)
+            self.steps.append(now)
         if not changed:
             return self.program
-        return self.program.with_(
-            steps=tuple(self.kept), constants=self.constants, facts=self.facts
-        )
+        return self.finished()
 
     def note(self, ref: Ref, number: Any) -> None:
         """Note what is known of a value, if anything is."""
@@ -133,7 +124,7 @@ class Numbers:
         key = (type(number), repr(number), dtype, repr(device))
         if key not in self._held:
             value = self.domain.library.asarray(number, dtype=dtype, device=device)
-            ref = self._held[key] = self._new((), self.facts[arg], type(value))
+            ref = self._held[key] = self.value(_like(self.facts[arg], (), type(value)))
             self.constants[ref] = value
         return self._held[key]
 
@@ -180,9 +171,9 @@ class Numbers:
                 continue
             kind = self.kind_of(step)
             assert kind is not None
-            new = self._new((), self.facts[step.outs[0]], kind)
             args = tuple(self._without_axes(step, arg) for arg in step.args)
-            self.kept.append(Step(step.op, args, {}, (new,), location=step.location))
+            fact = _like(self.facts[step.outs[0]], (), kind)
+            new = self.emit(step.op, args, {}, fact, location=step.location)
             self.known[pending.pop()] = new
         return self.known[ref]  # type: ignore[return-value]
 
@@ -193,11 +184,9 @@ class Numbers:
         one = self.domain.library.asarray(1, dtype=self.facts[args[place]].dtype)
         made = named_function(self.program, "broadcast_to", {})(one, out.shape)
         strides = self.domain.backend.strides(made)  # some copy what is small
-        spread = self._new(out.shape, self.facts[args[place]], out.kind, strides)
-        self.kept.append(
-            Step("broadcast_to", (args[place], out.shape), {}, (spread,), views=(args[place],))
-        )
-        args[place] = spread
+        given = args[place]
+        fact = _like(self.facts[given], out.shape, out.kind, strides)
+        args[place] = self.emit("broadcast_to", (given, out.shape), {}, fact, views=(given,))
         return instead(step, step.op, tuple(args))
 
     def _without_axes(self, step: Step, arg: Any) -> Any:
@@ -208,13 +197,6 @@ class Numbers:
         others = [x for x in others if type(self.known.get(x)) not in (int, float)]
         alike = any(self.facts[x].dtype == self.facts[arg].dtype for x in others)
         return self.smaller(arg, alike and step.op in _WITH_NUMBERS)
-
-    def _new(self, shape: tuple[int, ...], like: Fact, kind: type, strides: Any = ()) -> Ref:
-        ref = Ref(self._next)
-        self._next += 1
-        strides = None if like.strides is None else strides
-        self.facts[ref] = Fact(shape, like.dtype, strides, kind, like.device)
-        return ref
 
     # -- what is known of results ------------------------------------------------------------------
 
@@ -303,6 +285,12 @@ class Numbers:
     def _values(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         found: tuple[Any, ...] = mapped(self.constants.__getitem__, given)
         return found
+
+
+def _like(fact: Fact, shape: tuple[int, ...], kind: type, strides: Any = ()) -> Fact:
+    """Return what is known of a value of another shape and type, with a value's dtype."""
+    strides = None if fact.strides is None else strides
+    return Fact(shape, fact.dtype, strides, kind, fact.device)
 
 
 def _decides(fact: Fact, out: Fact) -> bool:
