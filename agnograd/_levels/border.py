@@ -63,12 +63,14 @@ class Border:
     def call(self, run: Run, f: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Call a function on this side, where what it makes is of the interpretation."""
         run.function = f
-        outer = current_mode()
+        outer, running = current_mode(), self.domain.backend.running  # type: ignore[attr-defined]
+        token = running.set(run)
         try:
             with entered(inside=True, level=self.domain):
                 return f(*args, **kwargs)
         finally:
             run.returned = True
+            running.reset(token)
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
     def out(self, leaves: Sequence[Any], run: Run) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -54,6 +55,9 @@ class Interpretation(Backend):
     below : domain
         What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
         on Variables, which are recorded.
+    running : ContextVar
+        ``running.get()`` is the run of the innermost function that this thread interprets here, to
+        which ops belong that depend on no argument; None outside of all.
 
     Examples
     --------
@@ -61,18 +65,17 @@ class Interpretation(Backend):
     >>> from agnograd.extend import Interpretation, Run
     >>> class Names(Run):
     ...     def __init__(self):
-    ...         self.found = []
+    ...         self.found = set()
     >>> class Naming(Interpretation):
     ...     def compute(self, op, xp, run, args, kwargs):
-    ...         if run is not None:
-    ...             run.found.append(op.name)
+    ...         self.running.get().found.add(op.name)
     ...         return super().compute(op, xp, run, args, kwargs)
     >>> xp = ag.namespace("numpy")
     >>> names = Names()
     >>> Naming.interpret(ag.grad(lambda x: xp.sum(xp.exp(x))), xp.ones(2).data, run=names).tolist()
     [2.718281828459045, 2.718281828459045]
-    >>> names.found
-    ['exp', 'sum', 'multiply']
+    >>> sorted(names.found)
+    ['broadcast_to', 'exp', 'multiply', 'ones', 'sum']
     """
 
     title: str = ""
@@ -93,6 +96,7 @@ class Interpretation(Backend):
         # Whether ops check what has to hold where levels meet: ``agnograd._levels.invariants``.
         self.verifies = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
         self._kinds = (Variable, *below.array_types)
+        self.running: ContextVar[Run | None] = ContextVar(self.name, default=None)
         self._entered_below = entered(level=below if below.level else None)
         self._module = Functions(self, "")
 

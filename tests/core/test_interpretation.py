@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._arrays.domains import domain_of
 from agnograd.errors import InterpretationError, MixedBackendsError, UnsupportedArrayError
 from agnograd.extend import Interpretation, Run
 from agnograd.testing import record_events
@@ -332,3 +333,40 @@ def test_a_pass_tells_which_nodes_it_visits(xp, x):
         lambda x: ag.grad(lambda x: xp.sum(gradient(x) ** 2))(x), x.data, run=Names()
     )
     assert len(Visiting.passes) == 3
+
+
+class Attributing(Naming):
+    """Note each op of the function that runs, and whether it depends on an argument."""
+
+    def compute(self, op, xp, run, args, kwargs):
+        self.running.get().found.append((op.name, run is not None))
+        return super().compute(op, xp, None, args, kwargs)
+
+
+def test_ops_that_depend_on_no_argument_belong_to_the_function_that_runs(xp):
+    def attributed(f, x):
+        names = Names()
+        return Attributing.interpret(f, x, run=names), names.found
+
+    def multiplied(found):
+        return [found.count(("multiply", depends)) for depends in (True, False)]
+
+    def gradient(x):
+        return ag.grad(lambda x: xp.sum(x * x * 3.0))(x)
+
+    x = xp.asarray([0.5, 1.5]).data
+    _, found = attributed(gradient, x)
+    assert multiplied(found) == [3, 1]  # a pass begins with ones, times 3.0
+    inside = []
+
+    def nested(x):
+        g, found = attributed(gradient, x)
+        inside.append(found)
+        return g
+
+    _, outside = attributed(nested, x)
+    assert multiplied(inside[0]) == multiplied(outside) == [3, 1]
+    running = Attributing.domain(domain_of(x)).backend.running
+    with pytest.raises(ZeroDivisionError):
+        attributed(lambda x: 1 / 0, x)
+    assert running.get() is None

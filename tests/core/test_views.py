@@ -90,6 +90,34 @@ def test_a_write_through_a_view_reaches_the_base(xp, take, numpys):
     assert v.grad.item() == 2.0 * (expected == -2.0).sum()
 
 
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_a_write_through_a_part_of_a_complex_array_reaches_the_base(xp, part):
+    raw = np.asarray([1.0 + 2.0j, 3.0 - 1.0j, -2.0 + 0.5j])
+    expected = raw.copy()
+    view = getattr(expected, part)
+    view[0] = 5.0
+    once = expected.copy()
+    view *= 2.0
+    weights = np.asarray([1.0 + 10.0j, 2.0 + 20.0j, 3.0 + 30.0j])
+    gradient = weights.copy()
+    passed = getattr(gradient, part)
+    passed *= 2.0
+    passed[0] = 0.0
+
+    x, v = leaf(xp, raw.tolist(), "complex128"), leaf(xp, 5.0)
+    y = x * 1.0
+    taken = getattr(xp, part)(y)
+    taken[0, ...] = v
+    np.testing.assert_array_equal(values(y), once)
+    taken *= 2.0
+    np.testing.assert_array_equal(values(y), expected)
+    np.testing.assert_array_equal(values(taken), view)
+    re, im = (xp.asarray(w.tolist(), dtype=xp.float64) for w in (weights.real, weights.imag))
+    xp.sum(re * xp.real(y) + im * xp.imag(y)).backward()
+    np.testing.assert_array_equal(values(x.grad), gradient)
+    assert v.grad.item() == 2.0 * getattr(weights[0], part)
+
+
 def test_all_views_of_a_base_see_a_write(xp):
     x = leaf(xp, [[1.0, 2.0], [3.0, 4.0]])
     y = x * 1.0

@@ -41,7 +41,7 @@ class Counts(Run):
 
 
 class Counting(Interpretation):
-    """Ops compute what they always do, and are counted if they depend on an argument."""
+    """Ops compute what they always do, and are counted unless all arrays come from outside."""
 
     title = "count"
 
@@ -55,13 +55,13 @@ class Counting(Interpretation):
     ) -> Any:
         """Compute an op, and count what it does."""
         out = super().compute(op, xp, run, args, kwargs)
-        if run is not None:
-            inputs, outputs = list(_arrays([*args, *kwargs.values()])), list(_arrays(out))
-            if (flops := _flops(op, inputs, outputs)) is None:
-                run.unknown.add(op.name)
-            run.flops[op.name] += flops or 0
-            if op.view is None:
-                run.bytes[op.name] += sum(_bytes(each, xp) for each in inputs + outputs)
+        counts = self.running.get()
+        inputs, outputs = list(_arrays([*args, *kwargs.values()])), list(_arrays(out))
+        if (flops := _flops(op, inputs, outputs)) is None:
+            counts.unknown.add(op.name)
+        counts.flops[op.name] += flops or 0
+        if op.view is None:
+            counts.bytes[op.name] += sum(_bytes(each, xp) for each in inputs + outputs)
         return out
 
 
@@ -93,7 +93,7 @@ def _arrays(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple | list):
         for each in value:
             yield from _arrays(each)
-    elif hasattr(value, "dtype"):
+    elif hasattr(value, "dtype") and not isinstance(value, type):  # NumPy's dtypes may be types
         yield value
 
 
