@@ -24,7 +24,7 @@ LAYERS = (
     ("_batch",),
     ("_functions",),
     ("_transforms",),
-    ("autodiff", "bridge"),
+    ("autodiff",),
     ("testing",),
     ("extend",),
     ("rules",),
