@@ -142,7 +142,7 @@ class Pass:
         if mode is None:
             return
         self.retain_graph |= mode.tape is not None  # forward mode outside needs the values
-        self.visiting = mode.whole and mode.whole.backend.visiting()  # type: ignore
+        self.visiting = mode.whole.backend.visiting() if mode.whole else None  # type: ignore[attr-defined]
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
