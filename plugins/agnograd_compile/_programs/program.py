@@ -28,7 +28,7 @@ _NO_OP = Op("", "", "", (), (), {}, "no gradient")
 
 @cache
 def declared(name: str) -> Op:
-    """Return the op of a step's name; of a step that is no op's call, one that declares nothing.
+    """Return the op of a step's name, or an op that declares nothing if there is none.
 
     Passes ask for it often. Once it is known, this calls no Python function.
     """
