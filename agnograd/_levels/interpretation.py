@@ -55,9 +55,9 @@ class Interpretation(Backend):
     below : domain
         What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
         on Variables, which are recorded.
-    running : ContextVar
-        ``running.get()`` is the run of the innermost function that this thread interprets here, to
-        which ops belong that depend on no argument; None outside of all.
+    running : object
+        A context variable: ``running.get()`` is the run of the innermost function that this thread
+        interprets here, to which ops belong that depend on no argument; None outside of all.
 
     Examples
     --------
