@@ -30,8 +30,8 @@ class _Reached(threading.local):
 class Clip(Uncopied):
     """Clip the ``grad`` of all leaves that backward passes reach while this is active.
 
-    Its hooks change no gradient: clipping is a call, between the last pass and the step. Each thread
-    clips what its own passes have reached.
+    Its hooks change no gradient: clipping is a call, between the last pass and the step. Each
+    thread clips what its own passes have reached.
 
     Examples
     --------
