@@ -63,7 +63,7 @@ def _is_exact(case: Case) -> None:
     # No number is a divisor, and none is broadcast: XLA multiplies by its reciprocal.
     dtype = case.arrays[0].dtype
     arrays = [xp.asarray(x, dtype=dtype) if is_python_scalar(x) else x for x in case.args]
-    shape = xp.broadcast_shapes(*(x.shape for x in arrays))
+    shape = case.on_raw(*arrays).shape
     arrays = [xp.broadcast_to(x, shape) for x in arrays]
     out = case.on_raw(*arrays)
     places = [*product(*map(range, shape))]
