@@ -49,19 +49,24 @@ def declared(trial: Trial) -> None:
 def _commutes(case: Case) -> None:
     """The op gives the same with its two real arrays the other way round."""
     one, other = case.args
-    if any(case.domain.is_complex(x.dtype) for x in case.arrays):
+    if _is_complex(case):
         raise NotApplicable("products of complex numbers may be rounded in either order")
     found, expected = case.on_raw(other, one), case.on_raw(one, other)
     assert_close("the result of swapped arguments", _host(case, found), _host(case, expected))
 
 
+def _is_complex(case: Case) -> bool:
+    numbers = any(isinstance(x, complex) for x in case.args)
+    return numbers or any(case.domain.is_complex(x.dtype) for x in case.arrays)
+
+
 def _is_exact(case: Case) -> None:
     """Some elements of a result are the same by themselves, and in an array that is full of one."""
     xp = case.domain.library
-    if any(case.domain.is_complex(x.dtype) for x in case.arrays):
+    if _is_complex(case):
         raise NotApplicable("only elements of real arrays are rounded once")
     # No number is a divisor, and none is broadcast: XLA multiplies by its reciprocal.
-    dtype = case.arrays[0].dtype
+    dtype = case.arrays[-1].dtype  # the first one may be a condition
     arrays = [xp.asarray(x, dtype=dtype) if is_python_scalar(x) else x for x in case.args]
     shape = case.on_raw(*arrays).shape
     arrays = [xp.broadcast_to(x, shape) for x in arrays]
