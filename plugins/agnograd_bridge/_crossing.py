@@ -182,7 +182,7 @@ class Exported(Prepared):
         return Recorded(variables, outputs, self.trace.start)
 
     def _results(self, *inputs: Variable) -> list[Variable]:
-        found = self([asarray(x, backend=self.backend) for x in inputs])
+        found = self([self._given(x) for x in inputs])
         for out in found:
             if not (is_array(out) or is_python_scalar(out)):
                 raise RuleError(
@@ -191,6 +191,11 @@ class Exported(Prepared):
                 )
         home = inputs[0] if inputs else self.library
         return [asarray(out, backend=home) for out in found]
+
+    def _given(self, x: Variable) -> Variable:
+        """Return an input as the function gets it, which may write to it: never ``x`` itself."""
+        moved = asarray(x, backend=self.backend)
+        return domain_of(x).convert(x, x.dtype, copy=False) if moved is x else moved
 
 
 class Recorded:

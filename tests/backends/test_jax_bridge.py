@@ -46,6 +46,18 @@ def test_an_exported_function_has_derivatives_of_both_orders(on):
 
 
 @pytest.mark.parametrize("on", ON)
+def test_an_exported_function_may_write_to_its_argument(on):
+    def written(x):
+        x[0] = x[1] * 2.0
+        x *= x
+        return x
+
+    f = ag.bridge.jax(written, backend=on)
+    check_grads(f, (points()[0],), order=2, modes=["rev"])
+    check_grads(jax.jit(f), (points()[0],), order=2, modes=["rev"])
+
+
+@pytest.mark.parametrize("on", ON)
 def test_complex_arguments_keep_jaxs_convention(on):
     def f(z):
         xp = z.__array_namespace__()

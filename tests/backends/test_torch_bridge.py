@@ -122,6 +122,23 @@ def test_what_pytorch_writes_changes_no_gradient():
         out.backward()
 
 
+@pytest.mark.parametrize("on", [None, "numpy", "strict"])
+def test_an_exported_function_may_write_to_its_argument(on):
+    def written(x):
+        x[0] = x[1] * 2.0
+        x *= x
+        return x
+
+    f = ag.bridge.torch(written, backend=on)
+    x = tensor(0.2, 0.55, 0.9)
+    (f(x) * x).sum().backward()
+    assert x.tolist() == [0.2, 0.55, 0.9]
+    # 4 x1^2 x0 + x1^3 + x2^3
+    torch.testing.assert_close(x.grad, tensor(1.21, 1.7875, 2.43).detach())
+    assert gradcheck(f, (x,))
+    assert gradgradcheck(f, (x,))
+
+
 def test_a_graph_is_used_twice_and_goes_with_pytorchs():
     holder = []
 

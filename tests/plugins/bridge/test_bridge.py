@@ -86,6 +86,21 @@ def test_an_exported_function_has_records_of_every_order(on):
         ag.bridge.export(lambda x: x * weight, "numpy")(np.ones(2))
 
 
+@pytest.mark.usefixtures("_bridged")
+@pytest.mark.parametrize("on", [None, "strict"])
+def test_an_exported_function_may_write_to_its_argument(on):
+    def cube(x):
+        x *= x * x
+        return x
+
+    given = np.asarray([1.0, 2.0])
+    value, first, again, second = ag.bridge.export(cube, "numpy", backend=on)(given)
+    assert given.tolist() == [1.0, 2.0]
+    assert value.tolist() == [1.0, 8.0]
+    assert first.tolist() == again.tolist() == [3.0, 12.0]
+    assert second.tolist() == [6.0, 12.0]
+
+
 def test_what_is_not_there_is_named():
     for make in (ag.bridge.export, ag.bridge.adopt):
         with pytest.raises(PluginError, match="'strict' has no bridge"):
