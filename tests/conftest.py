@@ -4,7 +4,10 @@ import gc
 import importlib
 import os
 import shutil
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +49,18 @@ def browser():
         launched = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Return a folder with the package as a wheel has it, with what is written for ops."""
+    root, folder = Path(__file__).parent.parent, tmp_path_factory.mktemp("wheel")
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "agnograd", folder / "agnograd", ignore=without)
+    command = [sys.executable, root / "tools" / "functions.py", folder / "agnograd" / "_built"]
+    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
+    return folder
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ IN_SDIST = (
     "tests",
     "docs",
 )
+BUILT = "agnograd/_built/"  # what is in no working tree, and in every wheel
 # What may be in a working tree, and is nobody else's business.
 JUNK = re.compile(r"(^|/)(__pycache__|\.git|\.venv|build|dist|\.\w+_cache|\.hypothesis|\.env)(/|$)")
 
@@ -71,7 +72,9 @@ def of_wheel(path: Path) -> Iterator[str]:
         for file in package.rglob("*")
         if file.is_file() and not JUNK.search(file.relative_to(package.parent).as_posix())
     }
-    present = {name for name in names if not name.startswith(info)}
+    present = {name for name in names if not name.startswith((info, BUILT))}
+    if not {f"{BUILT}{name}.py" for name in ("__init__", "op_add")} <= names:
+        yield f"{path.name} lacks what tools/functions.py writes"
     yield from (f"{path.name} lacks {name}" for name in sorted(expected - present))
     yield from (
         f"{path.name} has {name}, which no package has" for name in sorted(present - expected)

@@ -5,8 +5,8 @@ is written here, from the op's signature and from what its rules name, when it i
 compiled once for all ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the
 result then.
 
-This module is imported when an op is first called, and what writes the source where no earlier
-process has kept it.
+This module is imported when an op is first called, and what writes the source where it was not
+written when agnograd was built.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from agnograd._codegen.products import guarded, guarded_stack, lean, takes_stacks
-from agnograd._codegen.texts import text_of
+from agnograd._codegen.texts import function_for
 from agnograd._engine.pending import Products, Shared
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, UNWATCHED, Leaf, Node, ranks
@@ -80,7 +80,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     if op.reads:
         scope["_reading"] = call.variant("reading", reads=call.first, turn=False)
         scope["_reading_leaf"] = call.reading_leaf()
-    return function_from(text_of("forward_source", scope, op, form, kernel, numbers), scope)
+    return function_for("forward_source", scope, op, form, kernel, numbers)
 
 
 def call_of(op: Op, domain: Domain) -> Call:
@@ -148,14 +148,14 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
 def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
-    def put(attribute: str, source: Callable[[], str]) -> None:
+    def put(attribute: str, make: Callable[[], FunctionType]) -> None:
         holder = call if attribute == "step" else call.compiled
 
         made: list[Callable[..., Any]] = []  # it may still be called where it was found before
 
         def when_called(*arguments: Any) -> Any:
             if not made:
-                function = function_from(source(), scope)
+                function = make()
                 function.__defaults__ = (call.domain.raw,)
                 made.append(function)
                 setattr(holder, attribute, function)
@@ -163,8 +163,8 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
 
         setattr(holder, attribute, when_called)
 
-    def backward(manner: Manner, own: Mapping[str, str]) -> str:
-        return text_of("backward_source", scope, op, manner, own)
+    def backward(manner: Manner, own: Mapping[str, str]) -> FunctionType:
+        return function_for("backward_source", scope, op, manner, own)
 
     own = _pullbacks(op, call, scope)
     put("backward", lambda: backward("plain", own))
@@ -174,10 +174,10 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     if call.compiled.works is not None:
         put("of_ones", lambda: backward("ones", own))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, own, call, scope))
+        put("step", lambda: _step(op, own, call, scope))
 
 
-def _step_source(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, Any]) -> str:
+def _step(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, Any]) -> FunctionType:
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.plan.names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
@@ -186,7 +186,7 @@ def _step_source(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, An
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
     scope["_Products"] = Products
     functions = {name: scope[f"_pullback_{name}"] for name in own}
-    return text_of("step_source", scope, op, own, functions, looks)
+    return function_for("step_source", scope, op, own, functions, looks)
 
 
 def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from agnograd._util.deferred import compiled_facts, defined_code, facts_of
+from agnograd._util.deferred import compiled_facts, defined_code, is_plain
 from agnograd._util.switches import switch
 
 # What may be in a function that is written out: nothing that has names, or a frame, of its own.
@@ -84,7 +84,7 @@ def written_out(
 
 def lambda_body(function: Callable[..., Any]) -> str | None:
     """Return the expression of a lambda that reads nothing but its arguments, if it is known."""
-    if function.__name__ != "<lambda>" or facts_of(function) is None:
+    if function.__name__ != "<lambda>" or not is_plain(function):
         return None
     code = function.__code__
     places = [place for place in code.co_positions() if place[3]]  # of instructions with text
@@ -107,7 +107,7 @@ def lambda_body(function: Callable[..., Any]) -> str | None:
 
 def _statements(function: Any) -> list[ast.stmt]:
     """Return the syntax trees of what a short, plain function does, if its source is known."""
-    definition = _definition(function) if facts_of(function) is not None else None
+    definition = _definition(function) if is_plain(function) else None
     if definition is None or not _is_source(definition, function):
         raise _NotWritableError
     documented = ast.get_docstring(definition, clean=False) is not None

@@ -1,21 +1,21 @@
-"""What is written for ops, kept for later processes: to write it takes longer than to load it.
+"""Functions that are written for ops: as they were when agnograd was built, or written now.
 
-A text is found by all that it depends on: the op, but for what its functions compute; the functions
-that may be written out in it, as they were compiled; the sources of the modules that write; and
-the switches of the process.
+A wheel has a module in ``agnograd._built`` for each op of the standard, with the functions
+that ``tools/functions.py`` wrote for it, and Python keeps their bytecode as that of all modules. A
+function is found there by all that its text depends on: the op, but for what its functions compute;
+the functions that may be written out in it, by their places in files; and the switches of the
+process. In a checkout, and for other ops, each process writes what it calls.
 """
 
 from __future__ import annotations
 
 import builtins
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from agnograd._util.deferred import facts_of, later
-from agnograd._util.kept import BEGINNING, digest, kept
+from agnograd._ops.op import Op
+from agnograd._util.deferred import built, facts_of, function_from, function_in, later
 from agnograd._util.switches import MODE
 
 # Those that write, by the functions that do.
@@ -24,33 +24,34 @@ WRITERS = {
     "forward_source": "agnograd._codegen.forward",
     "step_source": "agnograd._codegen.backward",
 }
-# All modules of agnograd that they use.
-SOURCES = (
-    *("_codegen/backward.py", "_codegen/forward.py", "_codegen/inline.py", "_graph/nodes.py"),
-    *("_ops/op.py", "_ops/saved.py", "_util/deferred.py", "_util/signatures.py"),
-    "_util/switches.py",
-)
 _PLAIN = frozenset({bool, int, float, str})
 
 
-def text_of(writer: str, scope: dict[str, Any], *facts: Any) -> str:
-    """Return what one of the functions that write makes of facts.
+def function_for(writer: str, scope: dict[str, Any], op: Op, *facts: Any) -> FunctionType:
+    """Return the function whose text one of those that write makes of an op and other facts.
 
     The scope is given what functions that are written out find in their modules.
     """
-
-    def write() -> tuple[str, list[str]]:
+    known = built(module_of(op.name))
+    found = known.get(key_of(writer, op, *facts)) if known else None
+    if found is None:
         names: list[str] = []
-        text: str = later(WRITERS[writer], writer)(*facts, names)
-        return text, names
-
-    sources = _sources()
-    if sources is None:
-        text, names = write()
-    else:
-        text, names = kept(f"{sources!r} {MODE!r} {writer} {told(facts)}", write, _are_as_read)
+        text: str = later(WRITERS[writer], writer)(op, *facts, names)
+        scope |= found_by(names, scope)
+        return function_from(text, scope)
+    define, names = found
     scope |= found_by(names, scope)
-    return text
+    return function_in(define, scope)
+
+
+def key_of(writer: str, op: Op, *facts: Any) -> str:
+    """Return all that a text depends on."""
+    return f"{MODE} {writer} {told((op, *facts))}"
+
+
+def module_of(op: str) -> str:
+    """Return the name of the module with an op's functions."""
+    return f"op_{op.replace('.', '_')}"
 
 
 def found_by(names: Iterable[str], scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -72,33 +73,9 @@ def told(value: Any) -> Any:
     if kind is FunctionType:
         return facts_of(value) or ...
     if kind is BuiltinFunctionType:  # an operator, perhaps
-        return value.__module__, value.__qualname__
+        return value.__qualname__ if value.__module__ == "_operator" else ...
     if isinstance(value, tuple):
         return kind.__name__, *map(told, value)
     if isinstance(value, Mapping):
         return tuple((key, told(each)) for key, each in value.items())
     return ...
-
-
-@cache
-def _sources() -> bytes | None:
-    """Return a hash of all modules that write; None if they may not be what is in memory."""
-    root = os.path.dirname(os.path.dirname(__file__))
-    found = []
-    try:
-        for name in SOURCES:
-            with open(os.path.join(root, name), "rb") as file:
-                if os.fstat(file.fileno()).st_mtime > BEGINNING:
-                    return None
-                found.append(digest(file.read()))
-    except OSError:
-        return None
-    return b"".join(found)
-
-
-@cache
-def _are_as_read() -> bool:
-    """Return whether the sources are still those that were read, now that all are imported."""
-    for writer, module in WRITERS.items():
-        later(module, writer)
-    return _sources.__wrapped__() == _sources()

@@ -242,7 +242,7 @@ def _caller(frame: FrameType | None) -> str | None:
     seen_op = False
     while frame is not None:
         code, name = frame.f_code, frame.f_globals.get("__name__", "")
-        made = code.co_filename.startswith("<agnograd ")
+        made = code.co_filename.startswith("<agnograd ") or name.startswith("agnograd.ops.")
         if made or f"{name}.".startswith(OWN):
             seen_op = seen_op or made or name.endswith(_OPS)
         elif seen_op:

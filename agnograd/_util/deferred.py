@@ -12,7 +12,17 @@ from types import CodeType, FunctionType
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
-from agnograd._util.kept import kept
+
+@cache
+def built(name: str = "") -> Mapping[str, Any]:
+    """Return what was written when agnograd was built, for ops or signatures; often nothing.
+
+    A wheel has a module for each op, in the package ``agnograd._built`` with all signatures.
+    """
+    try:
+        return import_module(f"agnograd._built{name and '.' + name}").FUNCTIONS  # type: ignore[no-any-return]
+    except ModuleNotFoundError:
+        return {}
 
 
 class Deferred:
@@ -64,8 +74,8 @@ def function_from(source: str, scope: Mapping[str, Any], *, keep: bool = True) -
     traceback shows its lines, and ``inspect.getsource`` all of it. The function keeps nothing else
     of the scope: the garbage collector visits all of its globals, each time.
 
-    What it is compiled to is kept for other functions, and other processes, with the same text.
-    Without ``keep`` nothing is, once the function itself is gone.
+    What it is compiled to is kept for other functions with the same text. Without ``keep`` nothing
+    is, once the function itself is gone.
     """
     import linecache  # only with functions to make
 
@@ -91,7 +101,7 @@ _ANY_NAME = "_any_name"
 @cache
 def _code(source: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text; all functions whose text is the same but for their name share the code."""
-    module = kept(source, lambda: compile(source, "<agnograd>", "exec"))
+    module = compile(source, "<agnograd>", "exec")
     return module, defined_code(module, _ANY_NAME), _code.cache_info().currsize
 
 
@@ -102,6 +112,18 @@ def _once(head: str, rest: str) -> tuple[CodeType, CodeType, int]:
 
 
 _numbers = count(1)
+
+
+def function_in(define: FunctionType, scope: Mapping[str, Any]) -> FunctionType:
+    """Return the function that another one defines and returns, with what it names of a scope.
+
+    It is as ``function_from`` gives it, but for its file, which is that of ``define``.
+    """
+    code = define.__code__
+    own = {name: scope[name] for name in ("__name__", *_names(code)) if name in scope}
+    function: FunctionType = FunctionType(code, own)()
+    function.__qualname__ = function.__name__
+    return function
 
 
 def defined_code(module: CodeType, name: str) -> CodeType:
@@ -190,34 +212,59 @@ def inline(function: F, *, arrays: Callable[..., Any] | None = None) -> F:
 marked: WeakSet[Any] = WeakSet()
 CONSTANTS = (bool, int, float, complex, str, type(None), type(...))
 compiled_facts = attrgetter("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
-_parameters = attrgetter("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags")
+_parameters = attrgetter("co_argcount", "co_posonlyargcount", "co_kwonlyargcount")
 
 
-def facts_of(function: Any) -> tuple[Any, ...] | None:
-    """Return all that decides how a function is written out; None if it is called.
+def is_plain(function: Any) -> bool:
+    """Return whether a function may be written out; otherwise it is called.
 
-    That is what it was compiled to, its defaults, and which of its names its module knows. It is
-    written out if it is marked, or a lambda that reads nothing but its arguments.
+    It may if it is marked, or a lambda that reads nothing but its arguments.
     """
     if type(function) is not FunctionType:
-        return None
+        return False
     code, modules = function.__code__, (function.__globals__, vars(builtins))
     if function not in marked and not (
         function.__name__ == "<lambda>"
         and not function.__defaults__
         and not any(name in each for name in code.co_names for each in modules)
     ):
-        return None
+        return False
     constants = [each for c in code.co_consts for each in (c if type(c) is tuple else (c,))]
     if code.co_freevars or "__signature__" in vars(function):
+        return False
+    # Otherwise it has functions in it, say.
+    return all(type(each) in CONSTANTS for each in constants)
+
+
+def facts_of(function: Any) -> tuple[Any, ...] | None:
+    """Return all that decides how a function is written out; None if it is called.
+
+    That is its place in a file with this content, its parameters and defaults, and which of its
+    names its module knows. No two versions of Python compile it to the same bytecode.
+    """
+    if not is_plain(function):
         return None
-    if any(type(each) not in CONSTANTS for each in constants):  # it has functions in it, say
-        return None
+    code, modules = function.__code__, (function.__globals__, vars(builtins))
     options = function.__kwdefaults__ or {}
     defaults = [*(function.__defaults__ or ()), *options.values()]
     shown = [repr(each) if isinstance(each, CONSTANTS) else ... for each in defaults]
-    names = [name for name in code.co_names if any(name in each for each in modules)]
-    return *compiled_facts(code), *_parameters(code), shown, [*options], names
+    names = sorted(name for name in code.co_names if any(name in each for each in modules))
+    count = code.co_argcount + code.co_kwonlyargcount
+    place = _content(code.co_filename), code.co_firstlineno
+    return *place, *_parameters(code), code.co_varnames[:count], shown, [*options], names
+
+
+@cache
+def _content(path: str) -> int | None:
+    """Return a number that differs from those of all files that are nearly the same; or None.
+
+    It is a remainder by a prime, for which nothing has to be imported.
+    """
+    try:
+        with open(path, "rb") as file:
+            return int.from_bytes(file.read()) % (2**61 - 1)
+    except OSError:
+        return None
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
-from agnograd._util.deferred import function_from
+from agnograd._util.deferred import built, function_from
 from agnograd.errors import RuleError
 
 # What namespaces have beside ops: constants, dtypes, and the standard's extensions.
@@ -45,7 +45,8 @@ def prototype(text: str) -> FunctionType:
 @lru_cache(1024)
 def _function(rest: str) -> FunctionType:
     """Return a function by what follows its opening parenthesis: many ops share one."""
-    return function_from(f"def function({rest}: ...", {})
+    known: FunctionType | None = built().get(rest)
+    return function_from(f"def function({rest}: ...", {}) if known is None else known
 
 
 @lru_cache(1024)

@@ -115,7 +115,7 @@ def said(error: BaseException) -> str:
     with contextlib.suppress(Exception):
         message = str(error)
     # Where an expression is called by agnograd has no name that says anything.
-    message = re.sub(r" \(<agnograd[^>]*>:\d+\)", "", message)
+    message = re.sub(r" \((<agnograd[^>]*>|\S+agnograd/_built/\w+\.py):\d+\)", "", message)
     # A certificate does not say where on this machine a library is installed.
     message = re.sub(
         r"(?<![^\s'\"(])(/|[A-Za-z]:\\)[^\s:]+\.py\b", lambda found: _relative(found[0]), message

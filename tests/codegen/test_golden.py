@@ -12,7 +12,9 @@ import pytest
 
 from agnograd._arrays.domains import domain_named
 from agnograd._codegen import functions
+from agnograd._codegen.texts import WRITERS
 from agnograd._plugins.op_sets import registered_in
+from agnograd._util.deferred import later
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -38,12 +40,12 @@ def written(name, monkeypatch):
     op, domain = registered_in("")[name][0], domain_named("numpy")
     found, scopes = [], []
 
-    def record(source, scope):
-        found.append(source)
+    def record(writer, scope, *facts):
+        found.append(later(WRITERS[writer], writer)(*facts, []))
         scopes.append(scope)
         return lambda *_: None
 
-    monkeypatch.setattr(functions, "function_from", record)
+    monkeypatch.setattr(functions, "function_for", record)
     sources = {}
     for form, of_python in OPS[name].items():
         kernel = domain.backend.operator(of_python) if of_python else attrgetter(name)(domain.raw)

@@ -333,11 +333,13 @@ import builtins, sys
 import numpy as np
 
 def loaded():
-    return len(set(sys.modules) - known)
+    new = set(sys.modules) - known
+    # Where each op has a module, there is one for each op that is called.
+    return sum(not each.startswith("agnograd._built.op_") for each in new)
 
 def counted(*args, real=builtins.compile, **kwargs):
-    annotations = ("typing", "annotationlib")
-    if sys._getframe(1).f_globals["__name__"] not in annotations:
+    beside = "typing", "annotationlib", "importlib._bootstrap"
+    if sys._getframe(1).f_globals["__name__"] not in beside:
         compiled.append(args[1] == "<agnograd>" and "return" in args[0])
     return real(*args, **kwargs)
 
@@ -356,24 +358,19 @@ print(*counts, *(name for name in others if name in sys.modules))
 """
 
 
-def test_what_a_program_that_runs_once_imports_and_compiles(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)
-    first, second = (
-        subprocess.run(
-            [sys.executable, "-c", COLD],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for _ in range(2)
-    )
+def test_what_a_program_that_runs_once_imports_and_compiles(built):
+    places = {"checkout": {}, "wheel": {"PYTHONPATH": str(built)}}
+    counts = {}
+    for place, path in places.items():
+        command = [sys.executable, "-P", "-c", COLD]
+        done = subprocess.run(command, env={**os.environ, **path}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        counts[place] = [*map(int, done.stdout.split())]
     # No function is compiled before it is called.
-    modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, first)
+    modules, functions, texts, gradient, compiled, again, none, hessian, more = counts["checkout"]
     assert functions == again == none == hessian == 0 < compiled
-    # What an earlier process compiled is not compiled again. The text is the stub of the package.
-    modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, second)
+    # A wheel has what is compiled. The text is the stub of the package.
+    modules, functions, texts, gradient, compiled, again, none, hessian, more = counts["wheel"]
     assert (modules, texts) <= (81, 1)
     assert gradient <= 34
     assert functions == compiled == again == none == hessian == more == 0

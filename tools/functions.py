@@ -1,0 +1,165 @@
+"""Write the functions of ops into modules, as a wheel has them.
+
+``python tools/functions.py FOLDER`` writes a module for each op of the standard: the functions that
+agnograd would otherwise write when the op is first called on NumPy, and those for a library whose
+own functions are called. Python then keeps their bytecode, and no process writes them again. A
+build of a wheel does it by the hook below; an editable install does not.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from importlib.metadata import distributions
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parents[1]
+BACKWARD = ("backward", "guarded", "of_ones", "step")
+Found = dict[str, tuple[str, list[str]]]  # texts, and what they find, by all that they depend on
+
+
+class Functions(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds the modules to a wheel that is built."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the modules where nothing of the tree is changed, and tell the build of them."""
+        if version == "editable":
+            return
+        self.folder = tempfile.TemporaryDirectory()
+        folder = Path(self.folder.name)
+        places = [place.parent for place in packages()]
+        if not [*distributions(name="agnograd")]:  # as in an environment for builds alone
+            places.append(installed(folder))
+        path, built = os.pathsep.join(map(str, dict.fromkeys(places))), folder / "built"
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-W", "error", __file__, str(built)]
+        subprocess.run(command, env=environment, check=True)
+        build_data["force_include"][str(built)] = "agnograd/_built"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Delete what was written."""
+        if version != "editable":
+            self.folder.cleanup()
+
+
+def packages() -> list[Path]:
+    """Return the packages of a wheel."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    return [ROOT / each for each in wheel["packages"]]
+
+
+def installed(folder: Path) -> Path:
+    """Write what tells of entry points into a folder, as if the project were installed there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    info = folder / "agnograd-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: agnograd\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(
+        "\n".join(
+            f"[{group}]\n" + "\n".join(f"{name} = {value}" for name, value in points.items())
+            for group, points in project["entry-points"].items()
+        )
+    )
+    return folder
+
+
+def write(folder: Path) -> None:
+    """Write a module for each op of the standard."""
+    from agnograd._codegen.texts import module_of
+
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(signatures())
+    for op, found in functions().items():
+        (folder / f"{module_of(op)}.py").write_text(module(op, found))
+
+
+def module(op: str, found: Found) -> str:
+    """Return the text of a module with an op's functions."""
+    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
+    for text, names in found.values():
+        numbers.setdefault((text, (*names,)), len(numbers))
+    lines = [f'"""What tools/functions.py wrote for the op {op}."""']
+    for (text, _), number in numbers.items():
+        name = text.strip().partition("(")[0].removeprefix("def ")
+        definition = f"def _{number}():\n{indent(text.strip(), '    ')}\n\n    return {name}"
+        scope: dict[str, Any] = {}
+        exec(definition, scope)
+        if scope[f"_{number}"].__code__.co_cellvars:
+            raise RuntimeError(f"a function of {op} names itself, which is something else there")
+        lines.append(f"\n\n{definition}")
+    lines.append("\n\nFUNCTIONS = {")
+    for key, (text, names) in found.items():
+        lines.append(f"    {key!r}: (_{numbers[text, (*names,)]}, {names}),")
+    return "\n".join([*lines, "}", ""])
+
+
+def signatures() -> str:
+    """Return the text of the package: functions that have the signatures of ops."""
+    from agnograd._plugins.op_sets import registered_in
+    from agnograd._util.signatures import EXTENSIONS
+
+    ops = [op for part in ("", *EXTENSIONS) for op, _ in registered_in(part).values()]
+    texts = (op.text.partition("(")[2] for op in ops)
+    lines, known = ['"""What was written for ops of the standard, and their signatures."""\n'], []
+    for number, rest in enumerate(dict.fromkeys(texts)):
+        lines.append(f"\ndef _{number}({rest}:\n    ...\n")
+        known.append(f"    {rest!r}: _{number},")
+    return "\n".join([*lines, "\nFUNCTIONS = {", *known, "}", ""])
+
+
+def functions() -> dict[str, Found]:
+    """Return what is written for each op of the standard, by its name."""
+    from agnograd._arrays import namespace, operators
+    from agnograd._arrays.domains import domain_named
+    from agnograd._codegen import functions, texts
+    from agnograd._util.deferred import later, now
+    from agnograd._util.signatures import EXTENSIONS
+
+    found: dict[str, Found] = {}
+    asked: list[tuple[Any, Any, str]] = []
+    scopes: list[dict[str, Any]] = []
+
+    def compile_op(op: Any, domain: Any, kernel: Any, form: str = "function") -> Any:
+        asked.append((op, kernel, form))
+        return compiled(op, domain, kernel, form)
+
+    def function_for(writer: str, scope: dict[str, Any], op: Any, *facts: Any) -> Any:
+        names: list[str] = []
+        text = later(texts.WRITERS[writer], writer)(op, *facts, names)
+        key, known = texts.key_of(writer, op, *facts), found.setdefault(op.name, {})
+        if " at 0x" in key or known.setdefault(key, (text, names)) != (text, names):
+            raise RuntimeError(f"{op.name} has texts that nothing tells apart: {key}")
+        scopes.append(scope)
+        return lambda *_: None
+
+    compiled = operators.compile_op
+    operators.compile_op = namespace.compile_op = compile_op
+    functions.function_for = function_for
+    domain = domain_named("numpy")
+    for extension in EXTENSIONS:
+        dir(getattr(domain.namespace, extension))  # which fills it
+    for op in {op.name: op for op, *_ in asked if op.name in operators.OF_TWO}.values():
+        operators.compiled(domain, op, operators.OF_TWO[op.name], "ufunc")
+    for op, kernel, form in asked:
+        functions.generated(op, domain, now(kernel), form)
+        scope = scopes[-1]
+        for call in filter(None, (scope["_call"], scope.get("_of_numbers"))):
+            for attribute in BACKWARD:
+                make = getattr(call if attribute == "step" else call.compiled, attribute, None)
+                if make is not None and make.__module__ == functions.__name__:
+                    make(None, None)
+        for other in (kernel, ...):  # also of a library that has no type for numbers
+            function_for("forward_source", {}, op, form, other, False)
+    return found
+
+
+if __name__ == "__main__":
+    if Path(sys.argv[1]).resolve().is_relative_to(ROOT):
+        sys.exit("choose a folder elsewhere: a checkout would not see that what writes has changed")
+    write(Path(sys.argv[1]))
