@@ -33,7 +33,7 @@ class Functions(BuildHookInterface):  # type: ignore[type-arg]
         self.folder = tempfile.TemporaryDirectory()
         folder = Path(self.folder.name)
         places = [place.parent for place in packages()]
-        if not [*distributions(name="agnograd")]:  # as in an environment for builds alone
+        if not [*distributions(name="agnograd")]:  # an environment only for builds
             places.append(installed(folder))
         path, built = os.pathsep.join(map(str, dict.fromkeys(places))), folder / "built"
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
