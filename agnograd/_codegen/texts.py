@@ -74,6 +74,9 @@ def told(value: Any) -> Any:
         return facts_of(value) or ...
     if kind is BuiltinFunctionType:  # an operator, perhaps
         return value.__qualname__ if value.__module__ == "_operator" else ...
+    if isinstance(value, Op):  # most of what an op may be is as it is by default
+        usual = Op._field_defaults.get
+        return [(n, told(x)) for n, x in value._asdict().items() if x is not usual(n, told)]
     if isinstance(value, tuple):
         return kind.__name__, *map(told, value)
     if isinstance(value, Mapping):
