@@ -1,9 +1,10 @@
 """Write the functions of ops into modules, as a wheel has them.
 
-``python tools/functions.py FOLDER`` writes a module for each op of the standard: the functions that
-agnograd would otherwise write when the op is first called on NumPy, and those for a library whose
-own functions are called. Python then keeps their bytecode, and no process writes them again. A
-build of a wheel does it by the hook below; an editable install does not.
+``python tools/functions.py FOLDER`` writes a module for each op of the standard, with the functions
+that agnograd would otherwise write when the op is first called on NumPy; and a second one,
+``_other``, for libraries whose own functions are called. Python then keeps their bytecode, and no
+process writes them again. A build of a wheel does it by the hook below; an editable install does
+not.
 """
 
 import os
@@ -75,8 +76,10 @@ def write(folder: Path) -> None:
 
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(signatures())
-    for op, found in functions().items():
-        (folder / f"{module_of(op)}.py").write_text(module(op, found))
+    numpys, others = functions()
+    for found, end in ((numpys, ""), (others, "_other")):
+        for op, texts in found.items():
+            (folder / f"{module_of(op)}{end}.py").write_text(module(op, texts))
 
 
 def module(op: str, found: Found) -> str:
@@ -113,50 +116,73 @@ def signatures() -> str:
     return "\n".join([*lines, "\nFUNCTIONS = {", *known, "}", ""])
 
 
-def functions() -> dict[str, Found]:
-    """Return what is written for each op of the standard, by its name."""
-    from agnograd._arrays import namespace, operators
-    from agnograd._arrays.domains import domain_named
-    from agnograd._codegen import functions, texts
-    from agnograd._util.deferred import later, now
-    from agnograd._util.signatures import EXTENSIONS
+def functions() -> tuple[dict[str, Found], dict[str, Found]]:
+    """Return what is written for each op of the standard by its name: on NumPy, and elsewhere."""
+    from agnograd._codegen import functions
+    from agnograd._util.deferred import now
 
-    found: dict[str, Found] = {}
-    asked: list[tuple[Any, Any, str]] = []
-    scopes: list[dict[str, Any]] = []
-
-    def compile_op(op: Any, domain: Any, kernel: Any, form: str = "function") -> Any:
-        asked.append((op, kernel, form))
-        return compiled(op, domain, kernel, form)
-
-    def function_for(writer: str, scope: dict[str, Any], op: Any, *facts: Any) -> Any:
-        names: list[str] = []
-        text = later(texts.WRITERS[writer], writer)(op, *facts, names)
-        key, known = texts.key_of(writer, op, *facts), found.setdefault(op.name, {})
-        if " at 0x" in key or known.setdefault(key, (text, names)) != (text, names):
-            raise RuntimeError(f"{op.name} has texts that nothing tells apart: {key}")
-        scopes.append(scope)
-        return lambda *_: None
-
-    compiled = operators.compile_op
-    operators.compile_op = namespace.compile_op = compile_op
-    functions.function_for = function_for
-    domain = domain_named("numpy")
-    for extension in EXTENSIONS:
-        dir(getattr(domain.namespace, extension))  # which fills it
-    for op in {op.name: op for op, *_ in asked if op.name in operators.OF_TWO}.values():
-        operators.compiled(domain, op, operators.OF_TWO[op.name], "ufunc")
+    texts = Texts()
+    functions.function_for = texts.function_for
+    domain, asked = ops()
     for op, kernel, form in asked:
         functions.generated(op, domain, now(kernel), form)
-        scope = scopes[-1]
+        scope = texts.scopes[-1]
         for call in filter(None, (scope["_call"], scope.get("_of_numbers"))):
             for attribute in BACKWARD:
                 make = getattr(call if attribute == "step" else call.compiled, attribute, None)
                 if make is not None and make.__module__ == functions.__name__:
                     make(None, None)
         for other in (kernel, ...):  # also of a library that has no type for numbers
-            function_for("forward_source", {}, op, form, other, False)
-    return found
+            texts.function_for("forward_source", {}, op, form, other, False)
+    others = {
+        op: {key: each for key, each in found.items() if key not in texts.numpys[op]}
+        for op, found in texts.others.items()
+    }
+    return texts.numpys, {op: found for op, found in others.items() if found}
+
+
+class Texts:
+    """Writes what is asked for, and keeps it."""
+
+    def __init__(self) -> None:
+        self.numpys: dict[str, Found] = {}
+        self.others: dict[str, Found] = {}
+        self.scopes: list[dict[str, Any]] = []
+
+    def function_for(self, writer: str, scope: dict[str, Any], op: Any, *facts: Any) -> Any:
+        """Stand for the function of this name; without a scope it is one for other libraries."""
+        from agnograd._codegen.texts import WRITERS, key_of
+        from agnograd._util.deferred import later
+
+        names: list[str] = []
+        text, key = later(WRITERS[writer], writer)(op, *facts, names), key_of(writer, op, *facts)
+        known = (self.numpys if scope else self.others).setdefault(op.name, {})
+        if " at 0x" in key or known.setdefault(key, (text, names)) != (text, names):
+            raise RuntimeError(f"{op.name} has texts that nothing tells apart: {key}")
+        self.scopes.append(scope)
+        return lambda *_: None
+
+
+def ops() -> tuple[Any, list[tuple[Any, Any, str]]]:
+    """Return NumPy's domain, and each op that it compiles with its kernel and form."""
+    from agnograd._arrays import namespace, operators
+    from agnograd._arrays.domains import domain_named
+    from agnograd._util.signatures import EXTENSIONS
+
+    asked: list[tuple[Any, Any, str]] = []
+    compiled = operators.compile_op
+
+    def compile_op(op: Any, domain: Any, kernel: Any, form: str = "function") -> Any:
+        asked.append((op, kernel, form))
+        return compiled(op, domain, kernel, form)
+
+    operators.compile_op = namespace.compile_op = compile_op
+    domain = domain_named("numpy")
+    for extension in EXTENSIONS:
+        dir(getattr(domain.namespace, extension))  # which fills it
+    for op in {op.name: op for op, *_ in asked if op.name in operators.OF_TWO}.values():
+        operators.compiled(domain, op, operators.OF_TWO[op.name], "ufunc")
+    return domain, asked
 
 
 if __name__ == "__main__":

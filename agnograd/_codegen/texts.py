@@ -32,8 +32,10 @@ def function_for(writer: str, scope: dict[str, Any], op: Op, *facts: Any) -> Fun
 
     The scope is given what functions that are written out find in their modules.
     """
-    known = built(module_of(op.name))
-    found = known.get(key_of(writer, op, *facts)) if known else None
+    name, found = module_of(op.name), None
+    if known := built(name):
+        key = key_of(writer, op, *facts)
+        found = known.get(key) or built(f"{name}_other").get(key)
     if found is None:
         names: list[str] = []
         text: str = later(WRITERS[writer], writer)(op, *facts, names)
