@@ -48,7 +48,17 @@ def function_for(writer: str, scope: dict[str, Any], op: Op, *facts: Any) -> Fun
 
 def key_of(writer: str, op: Op, *facts: Any) -> str:
     """Return all that a text depends on."""
-    return f"{MODE} {writer} {told((op, *facts))}"
+    known = _OPS.get(id(op))
+    if known is None:
+        # Most of what an op may be is as it is by default.
+        usual = Op._field_defaults.get
+        own = [(n, told(x)) for n, x in op._asdict().items() if x is not usual(n, told)]
+        known = _OPS[id(op)] = op, f"{MODE} {own}"
+    return f"{writer} {told(facts)} {known[1]}"
+
+
+# What is told of ops, which several of their functions depend on, by their identity.
+_OPS: dict[int, tuple[Op, str]] = {}
 
 
 def module_of(op: str) -> str:
@@ -76,9 +86,6 @@ def told(value: Any) -> Any:
         return facts_of(value) or ...
     if kind is BuiltinFunctionType:  # an operator, perhaps
         return value.__qualname__ if value.__module__ == "_operator" else ...
-    if isinstance(value, Op):  # most of what an op may be is as it is by default
-        usual = Op._field_defaults.get
-        return [(n, told(x)) for n, x in value._asdict().items() if x is not usual(n, told)]
     if isinstance(value, tuple):
         return kind.__name__, *map(told, value)
     if isinstance(value, Mapping):
