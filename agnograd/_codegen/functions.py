@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from heapq import heappush
-from inspect import signature
 from math import prod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from agnograd._ops.op import Itself, Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import multiplies, saved_values, values_named, works
 from agnograd._util.deferred import function_from
+from agnograd._util.signatures import parameters_of
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _pullbacks(op: Op, call: Call, scope: dict[str, Any]) -> dict[str, str]:
         if name not in inputs:
             single = ", ".join(map(repr, inputs)) or "none"
             raise PluginError(f"{given}; single arrays with a rule are {single}")
-        parameters = signature(function).parameters
+        parameters = parameters_of(function)
         found[name] = ", ".join(parameters)
         known = ("g", *values_named(op, name))
         if not set(parameters) <= set(known):
@@ -228,7 +228,7 @@ def _bound(
 ) -> Callable[..., Any]:
     """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
     given = {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
-    arguments = ", ".join(given.get(name, name) for name in signature(function).parameters)
+    arguments = ", ".join(given.get(name, name) for name in parameters_of(function))
     scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
     source = f"def accumulate(g, node, into=None):\n    return function({arguments})"
     return function_from(source, scope)
@@ -238,7 +238,7 @@ def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
     """Return whether a call masks, from its node's saved values."""
     if not callable(op.masks):
         return lambda _: True
-    places = [saved_names.index(name) + FIRST for name in signature(op.masks).parameters]
+    places = [saved_names.index(name) + FIRST for name in parameters_of(op.masks)]
     arguments = ", ".join(f"node[{place}]" for place in places)
     source = f"def masks(node):\n    return function({arguments})"
     return function_from(source, {"function": op.masks})
