@@ -64,7 +64,7 @@ class Beneath(CustomDerivative, constant_attributes=True):
     ) -> None:
         kind = level.backend.array_class  # type: ignore[attr-defined]
         self.function, self.level, self.options = function, level, options
-        self.backend, self._title = function.backend, function._title or type(function).__name__
+        self.backend = function.backend
         self.places = [place for place, x in enumerate(args) if type(x) is kind]
         self.runs = [args[place].run for place in self.places]
         self.others = [None if type(x) is kind else x for x in args]
@@ -109,7 +109,7 @@ class Beneath(CustomDerivative, constant_attributes=True):
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Call the function's backward; return the payloads of the gradients."""
         if any(g is not None for g in grads[self.count :]):
-            refuse_unknown(str(self._title))
+            refuse_unknown(self._title)
         recorded = any(isinstance(g, Variable) for g in grads)
         runs, given = [*self.runs, *self.runs_of_results], []
         for g, run, zeros in zip(
@@ -131,7 +131,11 @@ class Beneath(CustomDerivative, constant_attributes=True):
             found = self.rule.checked("backward", found)
             return tuple(map(self._gathered, found, self.runs))
 
-    _guarded = backward  # an unused result has None for its cotangent
+    guarded_backward = backward  # an unused result has None for its cotangent
+
+    @property
+    def _title(self) -> str:
+        return self.function._title
 
     def lifted(self, value: Any, run: Run | None) -> Any:
         """Return an array, or a Variable, from below as an array of the level."""

@@ -42,16 +42,10 @@ class CustomDerivative:
     _saved: tuple[Any, ...] = ()
     # As a method: the tangents of the results, of those of the array arguments. None is zeros.
     jvp: Callable[..., Any] | None = None
-    # What ``__init_subclass__`` sets.
-    _constant_attributes = _pure = _lifts = _records_below = False
-    # As backward, where zeros in cotangents may mean that nothing is asked. An unused output has
-    # None for its cotangent then, also in backward.
-    _guarded: Callable[..., Any] | None = None
-    # Whether it leaves elements of its arguments out, whose gradients are then zeros.
+    guarded_backward: Callable[..., Any] | None = None
+    # What ``__init_subclass__`` sets, and ``save``.
+    _constant_attributes = _pure = _lifts = _records_below = _transparent = False
     _masks = False
-    # Whether hooks see it as one op; what else they see it as, its forward tells them.
-    _is_one = True
-    _title: str | None = None
 
     def __init_subclass__(
         cls,
@@ -59,11 +53,13 @@ class CustomDerivative:
         pure: bool | None = None,
         lifts: bool | None = None,
         records_below: bool | None = None,
+        transparent: bool | None = None,
     ) -> None:
         """Keep what holds for a class and its subclasses: see ``agnograd.Function``."""
         super().__init_subclass__()
-        given = {"constant_attributes": constant_attributes, "pure": pure}
-        for name, value in (given | {"lifts": lifts, "records_below": records_below}).items():
+        given = {"constant_attributes": constant_attributes, "pure": pure, "lifts": lifts}
+        given |= {"records_below": records_below, "transparent": transparent}
+        for name, value in given.items():
             if value is not None:
                 setattr(cls, f"_{name}", value)
 
@@ -75,14 +71,22 @@ class CustomDerivative:
         """Compute the gradients of the array arguments."""
         raise NotImplementedError
 
-    def save(self, *values: Any) -> None:
-        """Keep values for ``backward``, until a pass frees them."""
-        self._saved = values
+    def save(self, *values: Any, masks: bool = False) -> None:
+        """Keep values for ``backward``, until a pass frees them.
+
+        ``masks`` says that the call leaves elements of its arguments out, as ``where`` does: where
+        a derivative of these is not finite, their gradient is 0 all the same.
+        """
+        self._saved, self._masks = values, masks
 
     @property
     def saved(self) -> tuple[Any, ...]:
         """The values that ``save`` was given."""
         return self._saved
+
+    @property
+    def _title(self) -> str:
+        return type(self).__name__
 
 
 # Calls the forward of a function at a level, where an argument is tracked below it.
@@ -93,7 +97,7 @@ def applied(
     function: CustomDerivative, args: tuple[Any, ...], options: dict[str, Any], beneath: Beneath
 ) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
-    name = function._title or type(function).__name__
+    name = function._title
     first = first_array(args)
     if first is None:
         raise UnsupportedArrayError(
@@ -125,7 +129,7 @@ def applied(
         forward = partial(without_writes, forward, f"{name}.forward", args=raw)
     if state is None or not state.looks:
         out = forward()
-    elif not function._is_one:
+    elif function._transparent:
         out, kept_by = forward(), state.of(domain.level).kept
         edges = edges if kept_by is None else kept_by(*edges)
     else:
@@ -206,9 +210,8 @@ def check_results(
     for each in results:
         if not isinstance(each, domain.array_types):
             raise RuleError(
-                f"{function._title or type(function).__name__}.{method} returned "
-                f"{type(each).__name__}; it must return an array of backend "
-                f"{domain.backend.name!r}, or a tuple of such arrays"
+                f"{function._title}.{method} returned {type(each).__name__}; it must return an "
+                f"array of backend {domain.backend.name!r}, or a tuple of such arrays"
             )
 
 
@@ -264,7 +267,7 @@ def _recorded(
     masks = (lambda _: True) if function._masks else None
     call.saves(Plan(tuple(names), tuple(sources), masks))
     call.compiled.backward = call.compiled.guarded = rule.backward
-    if function._guarded is not None:
+    if function.guarded_backward is not None:
         call.compiled.guarded, call.compiled.optional = rule.guarded, True
     call.compiled.by_rules = function._lifts
     if function.accumulate is not None and call.domain is domain:
@@ -305,7 +308,7 @@ class FunctionRule:
 
     def guarded(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Return the gradients where zeros in cotangents may mean that nothing is asked."""
-        return self.backward(g, node, xp, "_guarded")
+        return self.backward(g, node, xp, "guarded_backward")
 
     def backward(self, g: Any, node: Node, xp: Any = None, method: str = "backward") -> Pairs:
         """Return the gradients of the array arguments, as a method of the function has them."""

@@ -35,6 +35,10 @@ class Function(CustomDerivative):
     the results. Without it, and where a derivative in forward mode is itself differentiated or
     batched, ``backward`` is transposed.
 
+    ``guarded_backward(self, xp, *grads)`` is optional: ``backward`` where a zero in a cotangent may
+    mean that nothing is asked there, so that its product with a derivative that is not finite is 0.
+    A class that has it gets None for the cotangent of an output that nothing depends on.
+
     If the results are on a different backend than the arguments, set the attribute ``backend`` to
     its name. ``backward`` then gets the namespace and cotangents of that backend, and returns
     gradients on the backend of the arguments.
@@ -47,9 +51,10 @@ class Function(CustomDerivative):
     gets, which are not watched then. ``constant_attributes``: no attribute depends on the
     arguments, and none is searched for arrays. ``lifts``: ``backward`` also takes cotangents of a
     level above that of the arguments, as those of ``vmap`` over a pullback from outside; otherwise
-    it is called for each member. ``records_below``: for arrays of a level, such as that of
-    ``vmap``, the calls in ``forward`` are recorded below and have the right derivative there;
-    otherwise what is below gets the derivative of this function.
+    it is called for each member. ``transparent``: hooks see the ops that ``forward`` itself shows
+    them, as the steps of a compiled function, and not the call. ``records_below``: for arrays of a
+    level, such as that of ``vmap``, the calls in ``forward`` are recorded below and have the right
+    derivative there; otherwise what is below gets the derivative of this function.
 
     Raises
     ------

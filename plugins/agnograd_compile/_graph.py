@@ -72,6 +72,7 @@ class GraphUnit(Unit):
     ) -> None:
         super().__init__(owner, callee, domain, order)
         self.tracked = tuple(tracked)
+        self.op: type[GraphCall] = type(f"compiled {owner.name}", (GraphCall,), {})
 
     def _way(self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS) -> Guarded:
         joint = Joint(self.callee, self.tracked)
@@ -92,7 +93,7 @@ class GraphUnit(Unit):
         ``outside`` are the arrays that the function finds itself, by their places: it knows them
         by their identity.
         """
-        call = GraphCall(self, outside)
+        call = self.op(self, outside)
         outputs = list(call(*arrays))
         way = call.seen[0]
         for place in way.back.constants:
@@ -186,14 +187,11 @@ class Back(Runs):
         return domain.Variable._make(raw, g._node) if isinstance(g, Variable) else raw
 
 
-class GraphCall(Function, constant_attributes=True, pure=True):
-    """One call of a compiled function in a graph."""
-
-    _is_one = False  # hooks see its steps
+class GraphCall(Function, constant_attributes=True, pure=True, transparent=True):
+    """One call of a compiled function in a graph, of which hooks see the steps."""
 
     def __init__(self, unit: GraphUnit, outside: Mapping[int, Outside]) -> None:
         self.unit, self.outside = unit, outside
-        self._title = f"compiled {unit.owner.name}"
         self.seen: list[Guarded] = []
         self.kept: list[Any] = []
 
@@ -203,16 +201,17 @@ class GraphCall(Function, constant_attributes=True, pure=True):
         known = found_in(self.outside, arrays)
         way, found = self.unit.ways.run(known, ranks_of(self.outside))
         self.seen.append(way)
-        self._masks, count = way.back.masks, way.back.outputs
+        count = way.back.outputs
         self.kept = found[count:]
-        self.save(*arrays)
+        self.save(*arrays, masks=way.back.masks)
         return tuple(found[:count])
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Run the backward part, or record the gradients if they are to be differentiated."""
         return self._gradients(grads, masked=any(g is None for g in grads))
 
-    def _guarded(self, xp: Any, *grads: Any) -> Any:
+    def guarded_backward(self, xp: Any, *grads: Any) -> Any:
+        """Run the backward part, where zeros may mean that nothing is asked."""
         return self._gradients(grads, masked=True)
 
     def _gradients(self, grads: Sequence[Any], masked: bool) -> tuple[Any, ...]:

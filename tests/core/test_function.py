@@ -18,6 +18,7 @@ from agnograd.errors import (
     UnsupportedArrayError,
 )
 from agnograd.extend import hookimpl
+from agnograd.testing import record_events
 from arrays import Square, host, leaf, values
 from threads import in_threads
 
@@ -210,6 +211,65 @@ def test_none_is_no_gradient(xp):
     xp.sum(wrong(lambda xp, g: (None, g))(x, y)).backward()
     assert x.grad is None
     np.testing.assert_array_equal(values(y.grad), 1.0)
+
+
+class Root(ag.Function):
+    """The square root, whose derivative is infinite at 0."""
+
+    def forward(self, xp, x):
+        self.save(x)
+        return xp.sqrt(x)
+
+    def backward(self, xp, g):
+        return g / (2.0 * xp.sqrt(self.saved[0]))
+
+
+class GuardedRoot(Root):
+    def guarded_backward(self, xp, g):
+        return xp.where(g == 0.0, g, self.backward(xp, xp.where(g == 0.0, 1.0, g)))
+
+
+class First(ag.Function):
+    """The first element, with or without a word about the others."""
+
+    def __init__(self, masks):
+        self.masks = masks
+
+    def forward(self, xp, x):
+        self.save(xp.zeros_like(x), masks=self.masks)
+        return x[:1]
+
+    def backward(self, xp, g):
+        return xp.concat([g, self.saved[0][1:]])
+
+
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value)")
+def test_a_zero_that_means_that_nothing_is_asked(xp):
+    x = leaf(xp, [4.0, 0.0]).data
+
+    def gradient(f):
+        return host(ag.grad(lambda x: xp.sum(f(x)))(x)).tolist()
+
+    def positive(y):
+        return xp.where(y > 0.0, y, 1.0)
+
+    assert gradient(lambda x: positive(GuardedRoot()(x))) == [0.25, 0.0]
+    assert np.isnan(gradient(lambda x: positive(Root()(x)))[1])
+    assert gradient(lambda x: First(masks=True)(xp.sqrt(x))) == [0.25, 0.0]
+    assert np.isnan(gradient(lambda x: First(masks=False)(xp.sqrt(x)))[1])
+
+
+class Steps(Square, transparent=True):
+    """A square of which hooks see nothing: its forward shows them no op."""
+
+
+def test_hooks_see_what_a_transparent_function_shows_them(xp):
+    x = leaf(xp, [1.0, 2.0])
+    for function, names in ((Square(), ["Square"]), (Steps(), [])):
+        log = record_events([], partial(function, x))
+        assert [each.op for each in log if each.hook == "forward_preprocess"] == names
+        gradient = ag.grad(lambda x, function=function: xp.sum(function(x)))(x.data)
+        np.testing.assert_array_equal(host(gradient), [2.0, 4.0])
 
 
 class Gated(ag.Function, constant_attributes=True, pure=True):
