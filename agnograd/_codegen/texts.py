@@ -57,7 +57,7 @@ def key_of(writer: str, op: Op, *facts: Any) -> str:
     return f"{writer} {told(facts)} {known[1]}"
 
 
-# What is told of ops, which several of their functions depend on, by their identity.
+# What several functions of an op depend on of it, by its identity.
 _OPS: dict[int, tuple[Op, str]] = {}
 
 
