@@ -76,6 +76,7 @@ class Batches(Interpretation):
 
     title = "vmap"
     array_class = Batched
+    bare_rules = True
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return an op's batching rule as a function of arrays; None if its program is run."""

@@ -153,7 +153,7 @@ class ActiveHooks:
     def around_pass(
         self, outputs: Sequence[Any], this: Any, roots: Iterable[Node]
     ) -> Iterator[None]:
-        """Run a backward pass, which starts from some nodes, between its hooks."""
+        """Run a ``Pass``, which starts from some nodes, between its hooks."""
         failure = None
         try:
             asked = self._asks("leaves", "backward_start")

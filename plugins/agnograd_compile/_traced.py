@@ -68,7 +68,7 @@ class Tracing(Interpretation):
 
     title = "compile"
     array_class = TracedArray
-    whole = traces = True
+    whole = traces = bare_rules = True
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return what notes an op, and computes it; None for one that is a program of others."""

@@ -288,6 +288,72 @@ def test_a_rule_computes_with_arrays_and_none_is_the_program():
     assert found.sum() == 1.0
 
 
+class ByRule(Interpretation):
+    """Triple what exp gives, by a constant that a rule makes."""
+
+    def rule(self, op):
+        def tripled(x):
+            px = self.functions(x.payload)
+            return self.wrapped(px.exp(x.payload) * px.asarray([3.0, 3.0]), x.run)
+
+        return tripled if op.name == "exp" else super().rule(op)
+
+
+class ByTransformations(Interpretation):
+    """Triple what exp gives, by transformations of functions of payloads."""
+
+    def compute(self, op, xp, run, args, kwargs):
+        if op.name != "exp":
+            return super().compute(op, xp, run, args, kwargs)
+        (x,) = args
+        once = ag.vmap(lambda x: x.__array_namespace__().exp(x))(x)
+        twice = ag.jvp(lambda x: x.__array_namespace__().exp(x), (x,), (xp.full_like(x, 2.0),))[1]
+        return once + twice
+
+
+@pytest.mark.parametrize("kind", [ByRule, ByTransformations])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda f: f,
+        ag.jacobian,
+        lambda f: ag.jacobian(f, mode="forward"),
+        lambda f: ag.jacobian(ag.jacobian(f)),
+        lambda f: ag.jacobian(ag.jacobian(f, mode="forward"), mode="forward"),
+        lambda f: lambda x: ag.vmap(f)(ag.namespace(x).stack([x, x + 1.0])),
+        lambda f: ag.jacobian(lambda x: ag.vmap(f)(ag.namespace(x).stack([x, x + 1.0]))),
+        ag.compile,
+        lambda f: ag.compile(ag.jacobian(f)),
+        ag.checkpoint,
+    ],
+)
+def test_rules_run_below(xp, kind, around):
+    """So do transformations in them: whatever is around, nothing is lost or let out."""
+    x = xp.asarray([0.3, 0.7], dtype=xp.float64).data
+
+    def interpreted(x):
+        return kind.interpret(lambda y: y.__array_namespace__().exp(y * x), x, run=Run())
+
+    found = around(interpreted)(x)
+    expected = around(lambda x: 3.0 * ag.namespace(x).exp(x * x))(x)
+    assert isinstance(ag.asarray(found).data, type(x))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12)
+    inner = kind.interpret(around(lambda x: ag.namespace(x).exp(x * x)), x, run=Run())
+    assert isinstance(inner, type(x))
+
+
+def test_a_rule_that_returns_what_is_not_from_below():
+    class Nested(Interpretation):
+        def rule(self, op):
+            if op.name == "exp":
+                return lambda x: self.array_class(x, x.run)
+            return super().rule(op)
+
+    xp = ag.namespace("numpy")
+    with pytest.raises(InterpretationError, match=r"the rule of exp returned an array whose pay"):
+        Nested.interpret(xp.exp, np.ones(2), run=Run())
+
+
 def test_hooks_see_the_ops():
     xp = ag.namespace("numpy")
     log = record_events([], lambda: named(ag.grad(lambda x: xp.sum(xp.sin(x))))(np.ones(2)))
