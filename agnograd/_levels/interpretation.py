@@ -93,6 +93,8 @@ class Interpretation(Backend):
         while self.name in built:  # by another class of this title
             self.name += "'"
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
+        # Whether an array is its payload, and no more.
+        self._is_plain = self.array_class is Interpreted
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
         # Whether ops check what has to hold where levels meet: ``agnograd._levels.invariants``.
@@ -448,7 +450,23 @@ class Interpretation(Backend):
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Call a function of arrays from below that cannot be interpreted; None stays None."""
+        """Call a function of arrays from below that cannot be interpreted; None stays None.
+
+        It is one of ``ag.wrap``, of another library, or a solver of ``ag.implicit``. With an
+        ``array_class`` of its own, an interpretation says what it is for its arrays; it may call
+        this method for the payloads.
+
+        Raises
+        ------
+        InterpretationError
+            If it has such a class, and not this method.
+        """
+        if not self._is_plain and type(self).each_member is Interpretation.each_member:
+            raise InterpretationError(
+                f"{self.title} has an array_class of its own, and does not say what a function "
+                "that runs on arrays from below gives for such arrays (one of ag.wrap, of another "
+                "library, or a solver): give it a method each_member"
+            )
         run: Run | None = None
         for each in arrays:
             if type(each) is self.array_class and each.run is not None:

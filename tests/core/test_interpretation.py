@@ -9,7 +9,7 @@ import pytest
 import agnograd as ag
 from agnograd._arrays.domains import domain_of
 from agnograd.errors import InterpretationError, MixedBackendsError, UnsupportedArrayError
-from agnograd.extend import Interpretation, Run
+from agnograd.extend import Interpretation, Interpreted, Run
 from agnograd.testing import record_events
 
 
@@ -352,6 +352,39 @@ def test_a_rule_that_returns_what_is_not_from_below():
     xp = ag.namespace("numpy")
     with pytest.raises(InterpretationError, match=r"the rule of exp returned an array whose pay"):
         Nested.interpret(xp.exp, np.ones(2), run=Run())
+
+
+class Pair(Interpreted):
+    """An array with another one, which most ops drop."""
+
+    __slots__ = ("other",)
+
+    def __init__(self, payload, run=None, other=None):
+        super().__init__(payload, run)
+        self.other = other
+
+
+def test_functions_that_cannot_be_interpreted_drop_nothing_that_arrays_hold():
+    class Pairs(Interpretation):
+        array_class = Pair
+
+    class Both(Pairs):
+        def each_member(self, f, arrays):
+            (first,) = super().each_member(f, arrays)
+            return (self.array_class(first.payload, first.run, other=2.0),)
+
+    square = ag.wrap(np.square, vjp=lambda g, x: 2.0 * g * x)
+    with pytest.raises(InterpretationError, match="give it a method each_member"):
+        Pairs.interpret(square, np.ones(2), run=Run())
+    others = []
+
+    def f(x):
+        y = square(x)
+        others.append(y.data.other)
+        return y
+
+    assert Both.interpret(f, np.full(2, 3.0), run=Run()).tolist() == [9.0, 9.0]
+    assert others == [2.0]
 
 
 def test_hooks_see_the_ops():
