@@ -1,13 +1,12 @@
 """Write the functions of ops into modules, as a wheel has them.
 
-``python tools/functions.py FOLDER`` writes a module for each op of the standard, with the functions
-that agnograd would otherwise write when the op is first called on NumPy; and a second one,
-``_other``, for libraries whose own functions are called. Python then keeps their bytecode, and no
-process writes them again. A build of a wheel does it by the hook below; an editable install does
-not.
+``python tools/functions.py FOLDER [PLACES]`` writes a module for each op of the standard, with the
+functions that agnograd would otherwise write when the op is first called on NumPy; and a second
+one, ``_other``, for libraries whose own functions are called. Python then keeps their bytecode, and
+no process writes them again. A build of a wheel does it by the hook below; an editable install does
+not. Places are those of the packages, if the project is not installed.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -33,14 +32,13 @@ class Functions(BuildHookInterface):  # type: ignore[type-arg]
             return
         self.folder = tempfile.TemporaryDirectory()
         folder = Path(self.folder.name)
-        places = [place.parent for place in packages()]
+        places = {place.parent: None for place in packages()}
         if not [*distributions(name="agnograd")]:  # an environment only for builds
-            places.append(installed(folder))
-        path, built = os.pathsep.join(map(str, dict.fromkeys(places))), folder / "built"
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-W", "error", __file__, str(built)]
-        subprocess.run(command, env=environment, check=True)
-        build_data["force_include"][str(built)] = "agnograd/_built"
+            places[installed(folder)] = None
+        # PYTHONPATH is pip's, whose environment for builds it makes.
+        command = [sys.executable, "-B", "-W", "error", __file__, str(folder / "built"), *places]
+        subprocess.run(command, check=True)
+        build_data["force_include"][str(folder / "built")] = "agnograd/_built"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Delete what was written."""
@@ -124,7 +122,10 @@ def functions() -> tuple[dict[str, Found], dict[str, Found]]:
     texts = Texts()
     functions.function_for = texts.function_for
     domain, asked = ops()
+    standard = standards()
     for op, kernel, form in asked:
+        if op.name not in standard:  # it may need another library
+            continue
         functions.generated(op, domain, now(kernel), form)
         scope = texts.scopes[-1]
         for call in filter(None, (scope["_call"], scope.get("_of_numbers"))):
@@ -163,6 +164,14 @@ class Texts:
         return lambda *_: None
 
 
+def standards() -> dict[str, Any]:
+    """Return the ops of the standard, and those that its rules need, by name."""
+    from agnograd._plugins.op_sets import op_sets
+
+    sets = (op_set for entry, op_set in op_sets() if entry.module.startswith("agnograd.rules."))
+    return {name: op for op_set in sets for name, op in op_set.ops.items()}
+
+
 def ops() -> tuple[Any, list[tuple[Any, Any, str]]]:
     """Return NumPy's domain, and each op that it compiles with its kernel and form."""
     from agnograd._arrays import namespace, operators
@@ -188,4 +197,5 @@ def ops() -> tuple[Any, list[tuple[Any, Any, str]]]:
 if __name__ == "__main__":
     if Path(sys.argv[1]).resolve().is_relative_to(ROOT):
         sys.exit("choose a folder elsewhere: a checkout would not see that what writes has changed")
+    sys.path[:0] = sys.argv[2:]
     write(Path(sys.argv[1]))
