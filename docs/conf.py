@@ -84,7 +84,10 @@ pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
 # Where each public name is documented: in agnograd, or the first of its modules that has it.
-SUBMODULES = ("autodiff", "bridge", "certify", "errors", "extend", "extend.transforms", "testing")
+SUBMODULES = (
+    *("autodiff", "bridge", "certify", "errors", "extend", "extend.transforms"),
+    *("extend.arguments", "extend.entry_points", "testing"),
+)
 NAMES = {
     name: f"{module}.{name}"
     for module in (*(f"agnograd.{name}" for name in SUBMODULES[::-1]), "agnograd")

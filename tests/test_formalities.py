@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 
 import agnograd
+import agnograd.extend.arguments
+import agnograd.extend.entry_points
 import agnograd.extend.transforms
 from agnograd._plugins.op_sets import op_sets
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTEND = agnograd.extend.arguments, agnograd.extend.entry_points, agnograd.extend.transforms
 PACKAGES = [
     ROOT / path for path in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 ]
@@ -117,7 +120,7 @@ def test_the_core_imports_no_array_library_and_no_plugin():
 
 
 def test_what_is_built_in_imports_what_a_stranger_can():
-    allowed = {"agnograd.errors", "agnograd.extend", "agnograd.extend.transforms"}
+    allowed = {"agnograd.errors", "agnograd.extend", *(each.__name__ for each in EXTEND)}
     allowed |= {"agnograd.hookspecs", "agnograd.testing"}
     allowed |= {f"agnograd.testing.{name}" for name in ("differences", "gaps", "host", "page")}
     allowed |= {package.name for package in PACKAGES[1:]}
@@ -160,7 +163,7 @@ def test_exports_are_sorted_and_exist():
 
 @pytest.mark.parametrize(
     "module",
-    [agnograd, agnograd.autodiff, agnograd.bridge, agnograd.errors, agnograd.extend.transforms],
+    [agnograd, agnograd.autodiff, agnograd.bridge, agnograd.errors, *EXTEND],
     ids=lambda module: module.__name__,
 )
 def test_public_names_are_documented(module):

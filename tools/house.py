@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "house.dot"
-TRANSFORMS = "extend.transforms"  # the only module with a place of its own in the picture
+TRANSFORMS = "extend.*"  # its modules have a place of their own in the picture
 REST = "all other plugins\nand backends"
 Graph = dict[str, set[str]]
 
@@ -56,7 +56,7 @@ def layers() -> Graph:
 
 def part_of(module: str) -> str:
     """Return the layer, or the door, that a module of agnograd belongs to."""
-    if module.startswith(f"agnograd.{TRANSFORMS}"):
+    if module.startswith("agnograd.extend.") and not module.endswith("__init__"):
         return TRANSFORMS
     inner = module.split(".")[1:2]
     return inner[0] if inner and inner[0] != "__init__" else "agnograd"

@@ -9,15 +9,8 @@ from typing import Any
 from agnograd import Function, Variable, asarray, autodiff, is_grad_enabled, no_grad
 from agnograd.errors import LostGradientError, RuleError
 from agnograd.extend import Bridge, Record, domain_named, is_array, is_python_scalar
-from agnograd.extend.transforms import (
-    Prepared,
-    Trace,
-    connected,
-    domain_of,
-    flatten,
-    recording_since,
-    unflatten,
-)
+from agnograd.extend.arguments import flatten, unflatten
+from agnograd.extend.transforms import Prepared, Trace, connected, domain_of, recording_since
 
 
 class Foreign(Function, constant_attributes=True):

@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import CompileWarning
 from agnograd.extend import Lock, switch
+from agnograd.extend.arguments import (
+    callable_in,
+    flatten,
+    flatten_in_order,
+    map_leaves,
+    name_of,
+    packed,
+    unpacked,
+)
 from agnograd.extend.transforms import (
     Domain,
     Mode,
     OfMembers,
     OtherLevelError,
-    callable_in,
     computed,
     current_mode,
     domain_of,
-    flatten,
-    flatten_in_order,
     given_in,
     levels_up,
-    map_leaves,
-    name_of,
     owner_of,
-    packed,
-    unpacked,
 )
 from agnograd_compile._entry import (
     Entry,

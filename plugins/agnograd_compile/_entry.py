@@ -8,13 +8,8 @@ from typing import Any
 from agnograd import Variable, is_grad_enabled
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import is_python_scalar
-from agnograd.extend.transforms import (
-    Domain,
-    domain_of,
-    is_inside,
-    map_leaves,
-    owner_of,
-)
+from agnograd.extend.arguments import map_leaves
+from agnograd.extend.transforms import Domain, domain_of, is_inside, owner_of
 from agnograd_compile._graph import GraphUnit, Outside
 from agnograd_compile._surroundings.elements import WatchedArrays
 from agnograd_compile._surroundings.fitting import Look, Looking

@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agnograd.errors import CompileError
-from agnograd.extend.transforms import current_mode, entered, flatten_in_order
+from agnograd.extend.arguments import flatten_in_order
+from agnograd.extend.transforms import current_mode, entered
 from agnograd_compile._entry import constants_in, raw_of
 from agnograd_compile._listing import Listing, of_fact, seconds
 from agnograd_compile._lowerings import Lowering, name_of

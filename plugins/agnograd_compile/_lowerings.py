@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypedDict
 
 from agnograd.errors import PluginError, UnknownPluginError
-from agnograd.extend.transforms import EntryPoint, installed, load, origin, warn
+from agnograd.extend.entry_points import EntryPoint, installed, load, origin, warn
 from agnograd_compile._programs.program import Runnable, TracedProgram
 from agnograd_compile._programs.straight import Writer, straight
 

@@ -11,15 +11,8 @@ from weakref import ref
 
 from agnograd import Variable
 from agnograd.extend import is_python_scalar
-from agnograd.extend.transforms import (
-    Domain,
-    current_mode,
-    entered,
-    flatten,
-    owner_of,
-    set_mode,
-    unflatten,
-)
+from agnograd.extend.arguments import flatten, unflatten
+from agnograd.extend.transforms import Domain, current_mode, entered, owner_of, set_mode
 from agnograd_compile._programs.program import TracedProgram
 from agnograd_compile._recording import Recording, refused, running
 from agnograd_compile._surroundings.keys import is_constant

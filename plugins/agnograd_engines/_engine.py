@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from agnograd.errors import PluginError
 from agnograd.extend import Op, switch
-from agnograd.extend.transforms import chosen, installed, load
+from agnograd.extend.entry_points import chosen, installed, load
 
 ENGINES = "agnograd.engines"  # the group of entry points
 

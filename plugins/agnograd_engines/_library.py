@@ -21,14 +21,9 @@ from agnograd.extend import (
     is_plain_numpy,
     op_named,
 )
-from agnograd.extend.transforms import (
-    did_you_mean,
-    op_sets,
-    owner_of,
-    python_number,
-    registered_in,
-    within,
-)
+from agnograd.extend.arguments import did_you_mean, python_number
+from agnograd.extend.entry_points import op_sets, registered_in
+from agnograd.extend.transforms import owner_of, within
 from agnograd_engines._engine import (
     TRACERS,
     Engine,

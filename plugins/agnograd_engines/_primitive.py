@@ -25,15 +25,14 @@ from agnograd.extend import (
     op_named,
     operand,
 )
+from agnograd.extend.arguments import holds_variable, stacked
 from agnograd.extend.transforms import (
     Domain,
     batching_rule,
     bound_to,
     conjugate,
     fit,
-    holds_variable,
     set_device,
-    stacked,
     values_named,
     within,
 )

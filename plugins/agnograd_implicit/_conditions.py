@@ -8,7 +8,8 @@ from typing import Any
 from agnograd import grad, jacobian, linearize, vjp
 from agnograd.errors import RuleError
 from agnograd.extend import is_array
-from agnograd.extend.transforms import domain_of, flatten, unflatten
+from agnograd.extend.arguments import flatten, unflatten
+from agnograd.extend.transforms import domain_of
 from agnograd_implicit._krylov import Measures, cg
 from agnograd_implicit._linear import Solve, solved_by_matrix
 from agnograd_implicit._vectors import Layout, functions_of, raw, variable

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from agnograd import Function, Variable, is_grad_enabled
 from agnograd.errors import LostGradientError, RuleError, SolverWarning
 from agnograd.extend import is_array, is_python_scalar, is_tracked
+from agnograd.extend.arguments import flatten, unflatten
 from agnograd.extend.transforms import (
     Domain,
     Prepared,
@@ -19,11 +20,9 @@ from agnograd.extend.transforms import (
     connected,
     domain_of,
     each_member,
-    flatten,
     is_above,
     is_inside,
     levels_up,
-    unflatten,
     warn_of_members,
 )
 from agnograd_implicit._linear import Solve, System, pulled, pushed

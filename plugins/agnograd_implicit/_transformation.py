@@ -8,7 +8,7 @@ from reprlib import repr as shown
 from typing import Any
 
 from agnograd.errors import ArgumentError
-from agnograd.extend.transforms import number_in, positive_in
+from agnograd.extend.arguments import number_in, positive_in
 from agnograd_implicit._conditions import equations_of
 from agnograd_implicit._linear import METHODS, Solve
 from agnograd_implicit._solution import Equation, Solution, SolverCall

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd import Variable
-from agnograd.extend.transforms import domain_of, highest, known_size
+from agnograd.extend.arguments import known_size
+from agnograd.extend.transforms import domain_of, highest
 
 __all__ = ["Layout", "functions_of", "raw", "variable"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agnograd import grad
 from agnograd.errors import ArgumentError
-from agnograd.extend.transforms import (
+from agnograd.extend.arguments import (
     ArgNums,
     argnums_in,
     callable_in,

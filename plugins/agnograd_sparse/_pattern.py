@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from agnograd import Variable, grad
 from agnograd.errors import ArgumentError, ArgumentIndexError, NoGradientError
 from agnograd.extend import is_python_scalar
-from agnograd.extend.transforms import (
-    ArgNums,
-    Border,
-    Trace,
-    argnums_in,
-    callable_in,
-    domain_of,
-    flatten,
-    payload_of,
-    unflatten,
-)
+from agnograd.extend.arguments import ArgNums, argnums_in, callable_in, flatten, unflatten
+from agnograd.extend.transforms import Border, Trace, domain_of, payload_of
 from agnograd_sparse._picture import drawn
 from agnograd_sparse._sets import Sets, host, joined
 from agnograd_sparse._tracing import Dependences, Search

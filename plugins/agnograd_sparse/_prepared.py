@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agnograd import Variable, asarray, vmap
 from agnograd.errors import NoGradientError, SparsityError
 from agnograd.extend import is_python_scalar, switch
+from agnograd.extend.arguments import flatten
 from agnograd.extend.transforms import (
     Domain,
     Pushforward,
     Trace,
     derived,
-    flatten,
     outputs_of,
     owner_of,
     root_of,

@@ -8,6 +8,7 @@ from typing import Any
 
 from agnograd.errors import BatchingError, InterpretationError, SparsityError
 from agnograd.extend import Interpretation, Interpreted, Op, Run, domain_named
+from agnograd.extend.arguments import parameters_of
 from agnograd.extend.transforms import (
     Bound,
     Domain,
@@ -16,7 +17,6 @@ from agnograd.extend.transforms import (
     batching_rule,
     bound_to,
     map_parts,
-    parameters_of,
     root_of,
 )
 from agnograd_sparse._dependence import (

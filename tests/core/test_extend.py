@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import agnograd as ag
+import agnograd.extend.arguments
+import agnograd.extend.entry_points
 import agnograd.extend.transforms
 from agnograd import extend
 
@@ -44,9 +46,10 @@ def test_operands_become_arrays_that_meet(xp):
 
 
 def test_plugins_need_what_transformations_are_written_with():
-    names, plugins = set(extend.transforms.__all__), Path(__file__).parents[2] / "plugins"
-    for path in plugins.rglob("*.py"):
+    modules = extend.arguments, extend.entry_points, extend.transforms
+    names = {(module.__name__, name) for module in modules for name in module.__all__}
+    for path in (Path(__file__).parents[2] / "plugins").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "agnograd.extend.transforms":
-                names -= {each.name for each in node.names}
+            if isinstance(node, ast.ImportFrom):
+                names -= {(node.module, each.name) for each in node.names}
     assert not names

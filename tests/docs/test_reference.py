@@ -18,7 +18,8 @@ LISTED = re.compile(
 @pytest.mark.parametrize(
     "module",
     [
-        *("agnograd", "agnograd.extend", "agnograd.extend.transforms"),
+        *("agnograd", "agnograd.extend", "agnograd.extend.arguments"),
+        *("agnograd.extend.entry_points", "agnograd.extend.transforms"),
         *("agnograd_compile.lowering", "agnograd_engines"),
     ],
 )

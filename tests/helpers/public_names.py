@@ -20,7 +20,10 @@ from agnograd._cli.main import main
 from agnograd.hookspecs import BackendSpecs, HookSpecs
 
 FOLDER = Path(__file__).parents[1] / "public_names"
-PUBLIC = ("autodiff", "bridge", "certify", "errors", "extend", "extend.transforms", "testing")
+PUBLIC = (
+    *("autodiff", "bridge", "certify", "errors", "extend", "extend.arguments"),
+    *("extend.entry_points", "extend.transforms", "testing"),
+)
 PLUGINS = entry_points(group="agnograd.plugins")
 BUILT_IN = [each.module for each in PLUGINS if each.dist and each.dist.name == "agnograd"]
 MODULES = (

@@ -14,7 +14,7 @@ from typing import Any
 
 from agnograd import Variable
 from agnograd.extend import function_from
-from agnograd.extend.transforms import flatten_in_order
+from agnograd.extend.arguments import flatten_in_order
 from agnograd_compile._surroundings.elements import Sample, WatchedArrays
 from agnograd_compile._surroundings.inventory import Facts, Reader
 from agnograd_compile._surroundings.keys import Key, attributes_of, has_layout, is_immutable, key_of
