@@ -68,16 +68,17 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             if level is not None and level.level > (state.level.level if state.level else 0):
                 state, beneath = _USUAL, around  # what is entered around is of what is below
         return Mode(
-            around.recording if self._recording is None else self._recording,
-            around.hooks if self._hooks else None,
-            outer,
-            self._kept or state.kept,
-            self._tape or state.tape,
-            self._inside or around.inside,
-            self,
-            level,
-            beneath,
-            self._memo or (state.memo if self._hooks else None),  # what is hidden is not counted
+            recording=around.recording if self._recording is None else self._recording,
+            hooks=around.hooks if self._hooks else None,
+            outer=outer,
+            kept=self._kept or state.kept,
+            tape=self._tape or state.tape,
+            inside=self._inside or around.inside,
+            owner=self,
+            level=level,
+            beneath=beneath,
+            # What is hidden from hooks is not counted.
+            memo=self._memo or (state.memo if self._hooks else None),
         )
 
     def __exit__(self, *error: Any) -> None:
