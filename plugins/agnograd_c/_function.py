@@ -87,8 +87,9 @@ class GroupWriter:
 
     def wanted(self) -> list[Ref]:
         """Return the values of the group that are used outside."""
-        made = [ref for n, step in self.steps if n not in self.left for ref in step.outs]
-        inside = {ref for n in self.left for ref in self.program.steps[n].uses()}
+        left = {*self.left}
+        made = [ref for n, step in self.steps if n not in left for ref in step.outs]
+        inside = {ref for n in left for ref in self.program.steps[n].uses()}
         return [ref for ref in made if ref in self.needed or ref in inside]
 
     def scalars(self) -> Set[int]:
