@@ -65,6 +65,40 @@ class Product(ag.Function):
         x, y = self.saved
         return g * xp.cos(y), 0.5 * g * x
 """,
+    "Pushed": """
+class Pushed(ag.Function):
+    def forward(self, xp, x):
+        y = xp.cos(x)
+        self.save(x, y, masks=True)
+        return y
+
+    def backward(self, xp, g):
+        x, y = self.saved
+        return g * (y - x)
+
+    def guarded_backward(self, xp, g):
+        return self.backward(xp, xp.zeros_like(self.saved[0]) if g is None else g)
+
+    def jvp(self, xp, t):
+        x, y = self.saved
+        return t * (y - x)
+""",
+    "Joined": """
+class Joined(ag.Function, pure=True, lifts=True):
+    def forward(self, xp, x, y):
+        self.save(x, y)
+        return x - y
+
+    def backward(self, xp, g):
+        x, y = self.saved
+        return g * y, -0.5 * g * x
+
+    def jvp(self, xp, s, t):
+        x, y = self.saved
+        if s is None:
+            return -0.5 * t * x
+        return s * y if t is None else s * y - 0.5 * t * x
+""",
     "wrapped": """
 wrapped = ag.wrap(lambda x: x * x + 0.5, vjp=lambda g, out, x: g * (x + out))
 """,
@@ -130,6 +164,15 @@ def product(s, t, out, x, y):
     return terms[0] if len(terms) == 1 else add(*terms)
 
 
+def joined(s, t, out, x, y):
+    terms = []
+    if s is not None:
+        terms.append(multiply(s, y))
+    if t is not None:
+        terms.append(multiply(multiply(t, x), -0.5))
+    return terms[0] if len(terms) == 1 else add(*terms)
+
+
 def slope_of_fixed(out, x):
     """Return 1 / (1 - 0.3 (1 - out^2) / (1 + out^2)^2)."""
     square = multiply(out, out)
@@ -145,6 +188,8 @@ RULES = {
     "OfOutput": (np.tanh, slope(lambda out, x: applied("exp", out))),
     "Mixed": (lambda x: np.cumsum(x) * 0.5, mixed),
     "Product": (np.multiply, product),
+    "Pushed": (np.cos, slope(lambda out, x: add(out, negative(x)))),
+    "Joined": (np.subtract, joined),
     "wrapped": (lambda x: x * x + 0.5, slope(lambda out, x: add(x, out))),
     "root": (
         newton,

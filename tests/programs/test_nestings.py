@@ -217,6 +217,7 @@ OF_ONES_OWN = {
     "Reversed": (lambda x, y: -0.5 + 0 * x, lambda x, y: 0 * x),
     "Steep": (lambda x, y: x + 2.0, lambda x, y: 1.0 + 0 * x),
     "OfOutput": (lambda x, y: np.exp(y), lambda x, y: np.exp(2.0 * y)),
+    "Pushed": (lambda x, y: y - x, lambda x, y: y - x - 1.0),
     "wrapped": (lambda x, y: x + y, lambda x, y: 1.0 + x + y),
     "root": (lambda x, y: 1 / (3 * y**2 + 1), lambda x, y: -6 * y / (3 * y**2 + 1) ** 3),
 }
