@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -91,8 +93,16 @@ def function_from(source: str, scope: Mapping[str, Any], *, keep: bool = True) -
     function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
     function.__name__ = function.__qualname__ = name
     if not keep:
-        finalize(function, linecache.cache.pop, filename, None)
+        with suppress(IndexError):
+            while True:
+                linecache.cache.pop(_GONE.popleft(), None)
+        finalize(function, _GONE.append, filename)
     return function
+
+
+# The files of functions that are gone. They wait: the garbage collector may run while linecache
+# goes through all of them.
+_GONE: deque[str] = deque()
 
 
 _ANY_NAME = "_any_name"

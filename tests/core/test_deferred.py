@@ -1,6 +1,7 @@
 """Functions that are looked up, or compiled, when they are called first."""
 
 import inspect
+import linecache
 import subprocess
 import sys
 import threading
@@ -141,3 +142,21 @@ def test_a_function_of_a_text_keeps_only_the_globals_that_it_names():
         "other",
         source.replace("shifted", "other") + "\n",
     )
+
+
+def test_a_function_may_go_while_a_traceback_is_made(monkeypatch):
+    made = [function_from("def mine(x): return x", {}, keep=False)]
+    name = made[0].__code__.co_filename
+
+    class Cache(dict):
+        def keys(self):
+            names = [*super().keys()]
+            made.clear()  # as where the garbage collector runs now
+            return names
+
+    monkeypatch.setattr(linecache, "cache", Cache(linecache.cache))
+    linecache.checkcache()
+    assert not made
+    assert name in linecache.cache
+    assert function_from("def other(x): return x", {}, keep=False)(3) == 3
+    assert name not in linecache.cache  # it goes with the next one
