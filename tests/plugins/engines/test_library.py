@@ -13,6 +13,7 @@ from agnograd_engines import Engine
 from agnograd_engines import _engine as engines
 from agnograd_engines import _library as libraries
 from agnograd_engines._primitive import OpPrimitive
+from arrays import host
 
 
 class Dual:
@@ -144,9 +145,7 @@ def test_without_an_engine_functions_are_those_of_namespaces(xp):
     x = ag.Variable(raw)
     y = special.erf(x)
     xp.sum(y).backward()
-    np.testing.assert_allclose(
-        np.asarray(x.grad), 2 / np.sqrt(np.pi) * np.exp(-(np.asarray(raw) ** 2))
-    )
+    np.testing.assert_allclose(host(x.grad), 2 / np.sqrt(np.pi) * np.exp(-(host(raw) ** 2)))
     assert special.xlogy(2.0, 1.0) == 0.0
     assert special.logsumexp([x, x], axis=0).shape == (2,)
 
