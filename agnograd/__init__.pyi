@@ -4,6 +4,7 @@ import agnograd_certify as certify
 import agnograd_compile
 import agnograd_implicit
 import agnograd_sparse
+import agnograd_taylor
 
 from . import autodiff, errors, extend, testing
 from ._arrays.domains import Variable, namespace
@@ -46,6 +47,7 @@ __all__ = [
     "asarray",
     "autodiff",
     "backends",
+    "biharmonic",
     "bridge",
     "certify",
     "check_grad",
@@ -53,6 +55,7 @@ __all__ = [
     "checkpoint_loop",
     "checkpoint_name",
     "compile",
+    "divergence",
     "elementwise_grad",
     "enable_grad",
     "errors",
@@ -66,7 +69,10 @@ __all__ = [
     "implicit",
     "is_grad_enabled",
     "jacobian",
+    "jet",
     "jvp",
+    "laplacian",
+    "linear_pde",
     "linearize",
     "namespace",
     "no_grad",
@@ -78,6 +84,7 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
     "stop_gradient",
+    "taylor",
     "testing",
     "value_and_grad",
     "vjp",
@@ -87,11 +94,17 @@ __all__ = [
 ]
 
 # Of plugins, in the group of entry points ``agnograd.names``.
+biharmonic = agnograd_taylor.biharmonic
 compile = agnograd_compile.compile
+divergence = agnograd_taylor.divergence
 implicit = agnograd_implicit.implicit
+jet = agnograd_taylor.jet
+laplacian = agnograd_taylor.laplacian
+linear_pde = agnograd_taylor.linear_pde
 prepare = agnograd_sparse.prepare
 sparse_hessian = agnograd_sparse.sparse_hessian
 sparse_jacobian = agnograd_sparse.sparse_jacobian
 sparsity = agnograd_sparse.sparsity
+taylor = agnograd_taylor.taylor
 
 __version__: str

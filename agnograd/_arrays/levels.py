@@ -53,11 +53,12 @@ def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
 def is_tracked(x: object) -> bool:
     """Return whether a gradient can reach an array: a Variable that requires one, at any level.
 
-    A raw array of a library is not tracked. An array of a level is if its payload is.
+    A raw array of a library is not tracked. An array of a level is if its payload is, or if it
+    carries a derivative itself, as it says by ``varies``.
     """
     found: Any = x
     while hasattr(type(found), "_node"):
-        if found._node is not None:
+        if found._node is not None or (type(found) in derived and getattr(found, "varies", False)):
             return True
         found = found._raw
     return False

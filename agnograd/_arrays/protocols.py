@@ -151,12 +151,14 @@ class Protocols:
         return operator.index(value)
 
     def __float__(self) -> float:
+        value = float(self._looked_at())  # which an array that holds a derivative refuses
         self._warn_lost("float")
-        return float(self._looked_at())
+        return value
 
     def __complex__(self) -> complex:
+        value = complex(self._looked_at())  # which an array that holds a derivative refuses
         self._warn_lost("complex")
-        return complex(self._looked_at())
+        return value
 
     def _warn_lost(self, kind: str) -> None:
         if is_tracked(self):

@@ -117,8 +117,8 @@ def applied(
     inputs = [x for x, edge in zip(raw, found, strict=True) if edge is not NO_ARRAY]
     edges = tuple([edge for edge in found if edge is not NO_ARRAY])
     options = {key: _constant(name, key, value) for key, value in options.items()}
-    below = not function._records_below and domain.level and is_grad_enabled()
-    if below := bool(below) and any(map(is_tracked, inputs)):
+    below = not function._records_below and domain.level > 0 and is_grad_enabled()
+    if below := below and any(map(is_tracked, inputs)):
         for key, value in options.items():
             _refuse_tracked(name, key, value)
         forward = partial(beneath, function, domain, raw, options)
@@ -134,7 +134,7 @@ def applied(
         edges = edges if kept_by is None else kept_by(*edges)
     else:
         call, out, edges = state.compute(call, forward, (), tuple(inputs), options, edges)
-    out = _checked(out, function, there, inputs)
+    out = _checked(out, function, there, inputs, below)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if function._constant_attributes else attributes_since(held, function, inputs)
@@ -184,11 +184,18 @@ def _refuse_tracked(name: str, key: str, value: Any) -> None:
         )
 
 
-def _checked(out: Any, function: CustomDerivative, domain: Domain, inputs: Sequence[Any]) -> Any:
-    """Return what ``forward`` returned; raise if that is not an array, or several."""
+def _checked(
+    out: Any, function: CustomDerivative, domain: Domain, inputs: Sequence[Any], below: bool
+) -> Any:
+    """Return what ``forward`` returned; raise if that is not an array, or several.
+
+    If the call was made ``below``, too, the levels there have seen it.
+    """
     results = _every(out)
     check_results(results, function, domain)
     if not domain.level:
+        return out
+    if below and not hasattr(domain.backend, "by_backward"):
         return out
     found = by_backward(domain.backend, function.backward, inputs, out)
     if found is not out:  # what it has saved of its results is known by identity

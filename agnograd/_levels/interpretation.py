@@ -25,7 +25,7 @@ from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
 from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
-from agnograd.errors import GradientError, InterpretationError
+from agnograd.errors import GradientError, InterpretationError, LostGradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -211,8 +211,8 @@ class Interpretation(Backend):
     def concrete(self, array: Any) -> Any:
         """Return a raw array of the library, whose values Python may look at.
 
-        ``bool(x)``, ``float(x)``, ``np.asarray(x)`` and the like call it; it may raise an error
-        that says what to use in their place.
+        ``bool(x)`` and ``int(x)`` call it for what decides something, and ``leaving`` for what
+        flows on. It may raise an error that says what to use in their place.
         """
         if array.run is not None:
             array.run.meet()
@@ -220,6 +220,28 @@ class Interpretation(Backend):
         raw = payload.data if isinstance(payload, Variable) else payload
         below = derived.get(type(raw))
         return raw if below is None else below.backend.concrete(raw)  # type: ignore[attr-defined]
+
+    def leaving(self, array: Any) -> Any:
+        """Return a raw array whose values flow on to code that does not see the array.
+
+        ``float(x)``, ``complex(x)``, ``np.asarray(x)`` and DLPack call it. By default it is
+        ``concrete(array)``.
+
+        Raises
+        ------
+        LostGradientError
+            If the array, or one of a level below that it stands for, ``varies``.
+        """
+        inner = array
+        while type(inner) in derived and not inner.varies:
+            payload = inner.payload
+            inner = payload.data if isinstance(payload, Variable) else payload
+        if type(inner) in derived:
+            raise LostGradientError(
+                f"a value leaves {self.title}, and what is known of it beside the value would be "
+                "lost: use functions of xp, or pass ag.stop_gradient(x)"
+            )
+        return self.concrete(array)
 
     def detached(self, array: Any) -> Any:
         """Return an array that is cut off from what is recorded below.

@@ -100,12 +100,20 @@ class Interpreted:
     run : Run, optional
         The run that the array belongs to. None stands for an array that is the same in every run:
         one from outside that the function closes over, or one that is made of none.
+
+    Attributes
+    ----------
+    varies : bool
+        Whether the array carries a derivative beside its payload, as coefficients of a series are.
+        Rules ask it, by ``is_tracked``: some have one formula for a value that is differentiated
+        again, and a more exact one for all others.
     """
 
     __slots__ = ("__weakref__", "payload", "run")
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # NumPy's arrays leave operators to these
     _backend: ClassVar[Interpretation]
+    varies: bool = False
 
     def __init__(self, payload: Any, run: Run | None = None) -> None:
         self.payload, self.run = payload, run
@@ -173,16 +181,17 @@ class Interpreted:
         return self._backend.concrete(self).__index__()  # type: ignore[no-any-return]
 
     def __float__(self) -> float:
-        return float(self._backend.concrete(self))
+        return float(self._backend.leaving(self))
 
     def __complex__(self) -> complex:
-        return complex(self._backend.concrete(self))
+        return complex(self._backend.leaving(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._backend.leaving(self)
         return self._backend.to_host(self, dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._backend.concrete(self).__dlpack__(**options)
+        return self._backend.leaving(self).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
         return self._backend.concrete(self).__dlpack_device__()

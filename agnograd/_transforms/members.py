@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from agnograd._arrays.levels import derived, levels_up
+from agnograd._arrays.levels import derived, is_tracked, levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batches
 from agnograd._functions.function import Function
@@ -110,13 +110,16 @@ class _EachMember(Function, constant_attributes=True, records_below=True):
         """Pull each member's cotangents back."""
         pull = partial(_pulled, self.f, len(grads))
         values = (*grads, *self.saved)
+        if not any(map(is_tracked, values)) and not any(isinstance(x, Variable) for x in values):
+            return self._looped(pull, values)
+        found = _each(pull, f"{type(self).__name__}_vjp")(*values)
         if any(isinstance(each, Variable) for each in values):
-            return _each(pull, f"{type(self).__name__}_vjp")(*values)
-        return self._looped(pull, values)
+            return found
+        return tuple(each.data for each in found)  # in a pass that is not recorded
 
     def _looped(self, f: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]) -> Any:
-        backend = next(_backend_of(each) for each in arrays if type(each) in derived)
-        return backend.each_member(f, arrays)
+        found = each_member(f, arrays, f)
+        return tuple(x.data if isinstance(x, Variable) else x for x in found)
 
 
 def _backend_of(array: Any) -> Any:

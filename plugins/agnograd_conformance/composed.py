@@ -30,7 +30,7 @@ def composed(trial: Trial) -> None:
     """A transformation of another one gives what plain passes and loops give, at any levels."""
     if trial.single:
         raise NotApplicable("how levels meet does not depend on the precision")
-    call = _Call(trial)
+    call = Call(trial)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BatchingWarning)
         for comparison in comparisons(call):
@@ -41,7 +41,7 @@ def composed(trial: Trial) -> None:
                     raise
 
 
-class _Call:
+class Call:
     """The call of a trial as a function of the arrays that have a gradient.
 
     Attributes
@@ -101,7 +101,7 @@ class _Plain:
         What the function gives, and the gradients, on the host, for each set of arrays.
     """
 
-    def __init__(self, call: _Call, function: Function, order: int) -> None:
+    def __init__(self, call: Call, function: Function, order: int) -> None:
         self.differentiates = call.trial.sample.order - call.is_program > order
         self.weights: list[Variable] = []
         both = call.first, call.second
@@ -116,7 +116,7 @@ class _Plain:
         return [*results, *pull(self.weights)]
 
 
-def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
+def comparisons(call: Call) -> Iterator[Callable[[], None]]:
     """Yield what compares one transformation inside another one; in a quick run one, in turn."""
     by_columns = _jacobian_of(call, "forward", 1)
     inside = (
@@ -135,7 +135,7 @@ def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
         yield from (pair.itself, pair.forward, pair.compiled, pair.mapped)
 
 
-def _compare_directions(call: _Call) -> None:
+def _compare_directions(call: Call) -> None:
     """Compare passes with pushes, but for what these refuse to tell: they give NaN."""
     np = domain_named("numpy").library
     rows = _Plain(call, _rows_of(call), 1)
@@ -145,7 +145,7 @@ def _compare_directions(call: _Call) -> None:
         assert_close("plain pushes", known, expected, call.trial.tolerance, "by plain passes")
 
 
-def _jacobian_of(call: _Call, mode: Literal["forward", "reverse"], together: int) -> Function:
+def _jacobian_of(call: Call, mode: Literal["forward", "reverse"], together: int) -> Function:
     def function(*arrays: Any) -> list[Any]:
         places = tuple(range(len(arrays)))
         found = jacobian(call, places, mode=mode, chunk_size=together)(*arrays)
@@ -154,7 +154,7 @@ def _jacobian_of(call: _Call, mode: Literal["forward", "reverse"], together: int
     return function
 
 
-def _rows_of(call: _Call) -> Function:
+def _rows_of(call: Call) -> Function:
     """Return a call's Jacobian as a function: each row by a pass of its own."""
 
     def function(*arrays: Any) -> list[Any]:
@@ -175,7 +175,7 @@ def _rows_of(call: _Call) -> Function:
     return function
 
 
-def _pulls_of(call: _Call, each: Each) -> Function:
+def _pulls_of(call: Call, each: Each) -> Function:
     """Return two pulls, by a pullback from outside of what computes both, as a function."""
 
     def function(*arrays: Any) -> list[Any]:
@@ -190,7 +190,7 @@ def _pulls_of(call: _Call, each: Each) -> Function:
     return function
 
 
-def _pushes_of(call: _Call, each: Each) -> Function:
+def _pushes_of(call: Call, each: Each) -> Function:
     """Return two pushes, by a pushforward from outside of what computes both, as a function."""
 
     def function(*arrays: Any) -> list[Any]:
@@ -201,7 +201,7 @@ def _pushes_of(call: _Call, each: Each) -> Function:
     return function
 
 
-def _members_of(call: _Call, each: Each) -> Function:
+def _members_of(call: Call, each: Each) -> Function:
     """Return a call of two members, the arrays of a function and others, as that function."""
 
     def function(*arrays: Any) -> list[Any]:
@@ -224,7 +224,7 @@ def _looped(f: Function) -> Function:
 class Pair:
     """A transformation, and others around it, against plain passes and loops."""
 
-    def __init__(self, call: _Call, name: str, function: Function, plain: _Plain) -> None:
+    def __init__(self, call: Call, name: str, function: Function, plain: _Plain) -> None:
         self.call, self.name, self.function, self.plain = call, name, function, plain
 
     def found(self, *arrays: Any) -> list[Any]:
@@ -283,7 +283,7 @@ def _units(domain: Any, result: Variable) -> list[Variable]:
     return [domain.wrap(raw.reshape(eye[k, ...], result.shape)) for k in range(size)]
 
 
-def _factors(call: _Call) -> Any:
+def _factors(call: Call) -> Any:
     x, domain = call.weights[0], call.trial.domain
     return domain.wrap(domain.raw.asarray([1.0, 2.0], dtype=x.dtype, device=x.device))
 
