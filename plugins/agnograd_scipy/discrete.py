@@ -5,12 +5,11 @@ So they have the digits of these, and their distribution functions are theirs (D
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from agnograd_scipy import stats
-from agnograd_scipy.distributions import Discrete, register
-from agnograd_scipy.tails import log_beta, log_gamma_above, log_gamma_below
+from agnograd_scipy.continuous import BETA, GAMMA
+from agnograd_scipy.distributions import Discrete, flipped, register, through
 
 __all__ = ["DISTRIBUTIONS"]
 
@@ -21,149 +20,81 @@ stats.elementwise(
 )
 
 
-class Poisson(Discrete):
-    """The Poisson distribution (A&S 26.4.21)."""
-
-    title = "the Poisson distribution"
-    shapes = ("mu",)
-
-    def valid(self, xp: Any, mu: Any) -> Any:
-        return mu >= 0.0
-
-    def log_density(self, xp: Any, k: Any, mu: Any) -> Any:
-        return xp.special.xlogy(k, mu) - mu - xp.special.gammaln(k + 1.0)
-
-    def density(self, xp: Any, k: Any, mu: Any) -> Any:
-        return xp.special.gamma_density(k + 1.0, mu)
-
-    def cdf(self, xp: Any, k: Any, mu: Any) -> Any:
-        return xp.special.gammaincc(k + 1.0, mu)
-
-    def sf(self, xp: Any, k: Any, mu: Any) -> Any:
-        return xp.special.gammainc(k + 1.0, mu)
-
-    def log_cdf(self, xp: Any, k: Any, mu: Any) -> Any:
-        return log_gamma_above(xp, k + 1.0, mu)
-
-    def log_sf(self, xp: Any, k: Any, mu: Any) -> Any:
-        return log_gamma_below(xp, k + 1.0, mu)
+def _is_probability(xp: Any, p: Any) -> Any:
+    return xp.logical_and(p >= 0.0, p <= 1.0)
 
 
-class Binomial(Discrete):
-    """The binomial distribution (A&S 26.5.24)."""
-
-    title = "the binomial distribution"
-    shapes = ("n", "p")
-
-    def valid(self, xp: Any, n: Any, p: Any) -> Any:
-        whole = xp.logical_and(n >= 0.0, xp.floor(n) == n)
-        return xp.logical_and(whole, xp.logical_and(p >= 0.0, p <= 1.0))
-
-    def upper(self, n: Any, p: Any) -> Any:
-        return n
-
-    def log_density(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        n = xp.stats.integer(n)
-        logs = xp.special.xlogy(k, p) + xp.special.xlog1py(n - k, -p)
-        return logs - xp.special.betaln(k + 1.0, n - k + 1.0) - xp.log(n + 1.0)
-
-    def density(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        n = xp.stats.integer(n)
-        return xp.special.beta_density(k + 1.0, n - k + 1.0, p) / (n + 1.0)
-
-    def cdf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return xp.special.betaincc(*self._shapes(xp, k, n), p)
-
-    def sf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return xp.special.betainc(*self._shapes(xp, k, n), p)
-
-    def log_cdf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return log_beta(xp, *self._shapes(xp, k, n), p, above=True)
-
-    def log_sf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return log_beta(xp, *self._shapes(xp, k, n), p)
-
-    def _shapes(self, xp: Any, k: Any, n: Any) -> tuple[Any, Any]:
-        n = xp.stats.integer(n)
-        return k + 1.0, xp.where(n > k, n - k, 1.0)
+def _is_positive_probability(xp: Any, p: Any) -> Any:
+    return xp.logical_and(p > 0.0, p <= 1.0)
 
 
-class NegativeBinomial(Discrete):
-    """The negative binomial distribution (A&S 26.5.26)."""
-
-    title = "the negative binomial distribution"
-    shapes = ("n", "p")
-
-    def valid(self, xp: Any, n: Any, p: Any) -> Any:
-        return xp.logical_and(n > 0.0, xp.logical_and(p > 0.0, p <= 1.0))
-
-    def log_density(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        logs = n * xp.log(p) + xp.special.xlog1py(k, -p)
-        return logs - xp.special.betaln(n, k + 1.0) - xp.log(n + k)
-
-    def density(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return xp.special.beta_density(n, k + 1.0, p) * (p / (n + k))
-
-    def cdf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return xp.special.betainc(n, k + 1.0, p)
-
-    def sf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return xp.special.betaincc(n, k + 1.0, p)
-
-    def log_cdf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return log_beta(xp, n, k + 1.0, p)
-
-    def log_sf(self, xp: Any, k: Any, n: Any, p: Any) -> Any:
-        return log_beta(xp, n, k + 1.0, p, above=True)
+def _are_binomial(xp: Any, n: Any, p: Any) -> Any:
+    whole = xp.logical_and(n >= 0.0, xp.floor(n) == n)
+    return xp.logical_and(whole, _is_probability(xp, p))
 
 
-def _of_base(function: str) -> Callable[..., Any]:
-    def method(self: Reduced, xp: Any, k: Any, p: Any) -> Any:
-        return getattr(self.base, function)(xp, k - self.lower, xp.ones_like(p), p)
-
-    return method
-
-
-class Reduced(Discrete):
-    """A distribution that is another one of n = 1."""
-
-    shapes = ("p",)
-    base: ClassVar[Discrete]
-    log_density, density = _of_base("log_density"), _of_base("density")
-    cdf, sf = _of_base("cdf"), _of_base("sf")
-    log_cdf, log_sf = _of_base("log_cdf"), _of_base("log_sf")
+def _of_beta(xp: Any, k: Any, n: Any, p: Any) -> tuple[Any, ...]:
+    """Return where the flipped beta distribution has the integrals of the binomial one."""
+    n = xp.stats.integer(n)
+    return p, k + 1.0, xp.where(n > k, n - k, 1.0)
 
 
-class Bernoulli(Reduced):
-    """The Bernoulli distribution."""
-
-    title = "the Bernoulli distribution"
-    base = Binomial()
-
-    def valid(self, xp: Any, p: Any) -> Any:
-        return xp.logical_and(p >= 0.0, p <= 1.0)
-
-    def upper(self, p: Any) -> Any:
-        return 1.0
+def _binomial_log_density(xp: Any, k: Any, n: Any, p: Any) -> Any:
+    n = xp.stats.integer(n)
+    return BETA.log_density(xp, p, k + 1.0, n - k + 1.0) - xp.log(n + 1.0)
 
 
-class Geometric(Reduced):
-    """The geometric distribution, of the number of trials."""
-
-    title = "the geometric distribution"
-    base = NegativeBinomial()
-    lower = inside = 1.0
-
-    def valid(self, xp: Any, p: Any) -> Any:
-        return xp.logical_and(p > 0.0, p <= 1.0)
+def _binomial_density(xp: Any, k: Any, n: Any, p: Any) -> Any:
+    n = xp.stats.integer(n)
+    return xp.special.beta_density(k + 1.0, n - k + 1.0, p) / (n + 1.0)
 
 
+def _negative_log_density(xp: Any, k: Any, n: Any, p: Any) -> Any:
+    logs = n * xp.log(p) + xp.special.xlog1py(k, -p)
+    return logs - xp.special.betaln(n, k + 1.0) - xp.log(n + k)
+
+
+BINOMIAL = Discrete(
+    title="the binomial distribution",  # A&S 26.5.24
+    shapes=("n", "p"),
+    valid=_are_binomial,
+    upper=lambda n, p: n,
+    log_density=_binomial_log_density,
+    density=_binomial_density,
+    **through(flipped(BETA), _of_beta),
+)
+NEGATIVE_BINOMIAL = Discrete(
+    title="the negative binomial distribution",  # A&S 26.5.26
+    shapes=("n", "p"),
+    valid=lambda xp, n, p: xp.logical_and(n > 0.0, _is_positive_probability(xp, p)),
+    log_density=_negative_log_density,
+    density=lambda xp, k, n, p: xp.special.beta_density(n, k + 1.0, p) * (p / (n + k)),
+    **through(BETA, lambda xp, k, n, p: (p, n, k + 1.0)),
+)
 DISTRIBUTIONS: dict[str, Discrete] = {
-    "bernoulli": Bernoulli(),
-    "binom": Binomial(),
-    "geom": Geometric(),
-    "nbinom": NegativeBinomial(),
-    "poisson": Poisson(),
+    "bernoulli": Discrete(
+        title="the Bernoulli distribution",
+        shapes=("p",),
+        valid=_is_probability,
+        upper=lambda p: 1.0,
+        **through(BINOMIAL, lambda xp, k, p: (k, xp.ones_like(p), p), density=True),
+    ),
+    "binom": BINOMIAL,
+    "geom": Discrete(
+        title="the geometric distribution",  # of the number of trials
+        shapes=("p",),
+        lower=1.0,
+        inside=1.0,
+        valid=_is_positive_probability,
+        **through(NEGATIVE_BINOMIAL, lambda xp, k, p: (k - 1.0, xp.ones_like(p), p), density=True),
+    ),
+    "nbinom": NEGATIVE_BINOMIAL,
+    "poisson": Discrete(
+        title="the Poisson distribution",  # A&S 26.4.21
+        shapes=("mu",),
+        valid=lambda xp, mu: mu >= 0.0,
+        **through(flipped(GAMMA), lambda xp, k, mu: (mu, k + 1.0), density=True),
+    ),
 }
 for _name, _distribution in DISTRIBUTIONS.items():
     register(_name, _distribution)

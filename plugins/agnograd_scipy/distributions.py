@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,9 +16,18 @@ from agnograd.extend import is_complex
 from agnograd_scipy import stats
 from agnograd_scipy._arrays import inexact
 
-__all__ = ["Continuous", "Discrete", "Symmetric", "Transformed", "register"]
+__all__ = [
+    "Continuous",
+    "Discrete",
+    "flipped",
+    "register",
+    "symmetric",
+    "through",
+    "transformed",
+]
 
 _INF = math.inf
+Function = Callable[..., Any]
 
 
 class Method(NamedTuple):
@@ -29,12 +39,11 @@ class Method(NamedTuple):
     above: float
 
 
-_LIMITS = (0.0, 1.0), (-_INF, 0.0), (1.0, 0.0), (0.0, -_INF)
 _INTEGRALS = {
-    "cdf": Method("cdf", "the distribution function", *_LIMITS[0]),
-    "logcdf": Method("log_cdf", "the logarithm of the distribution function", *_LIMITS[1]),
-    "sf": Method("sf", "the survival function, 1 - cdf,", *_LIMITS[2]),
-    "logsf": Method("log_sf", "the logarithm of the survival function", *_LIMITS[3]),
+    "cdf": Method("cdf", "the distribution function", 0.0, 1.0),
+    "logcdf": Method("log_cdf", "the logarithm of the distribution function", -_INF, 0.0),
+    "sf": Method("sf", "the survival function, 1 - cdf,", 1.0, 0.0),
+    "logsf": Method("log_sf", "the logarithm of the survival function", 0.0, -_INF),
 }
 _DENSITIES = {
     "pdf": Method("density", "the density", 0.0, 0.0),
@@ -50,160 +59,185 @@ _MASSES = {
 }
 
 
-def _log(xp: Any, value: Any, rest: Any) -> Any:
-    """Return the logarithm of ``value``, where ``rest`` is 1 minus it."""
-    most = value > 0.5
-    near = xp.log1p(-xp.where(most, rest, 0.0))
-    return xp.where(most, near, xp.log(xp.where(most, 1.0, value)))
+def _positive(xp: Any, *shapes: Any) -> Any:
+    return _all(xp, [each > 0.0 for each in shapes])
 
 
+@dataclass(kw_only=True)
 class Distribution:
-    """The functions of a distribution with loc = 0 and scale = 1, inside its support.
+    """A distribution with loc = 0 and scale = 1, by functions of arrays inside its support.
 
-    Each takes the namespace, an array, and the shapes. A subclass gives ``log_density`` and what
-    is more accurate than what is made of it here.
+    They take the namespace, an array, and the shapes. Those that are not given are made of others.
+
+    Attributes
+    ----------
+    title : str
+        What it is called.
+    shapes : tuple of str
+        The names of its shapes.
+    log_density, density, cdf, sf, log_cdf, log_sf : callable
+        The density, the distribution function and what that leaves of 1, and their logarithms.
+    valid : callable
+        ``valid(xp, *shapes)`` says where the shapes are those of a distribution; True for all.
+    lower : float
+        The lower end of the support.
+    inside : float
+        A place in every support.
     """
 
     methods: ClassVar[dict[str, Method]]
-    title: ClassVar[str]
-    shapes: ClassVar[tuple[str, ...]] = ()
-    lower: ClassVar[float] = -_INF
-    inside: ClassVar[float] = 0.5  # a place in every support
+    title: str
+    shapes: tuple[str, ...] = ()
+    log_density: Function
+    density: Function | None = None
+    cdf: Function
+    sf: Function
+    log_cdf: Function | None = None
+    log_sf: Function | None = None
+    valid: Function = _positive
+    lower: float = -_INF
+    inside: float = 0.5
 
-    def valid(self, xp: Any, *shapes: Any) -> Any:
-        """Return where the shapes are those of a distribution; True for all."""
-        return _all(xp, [each > 0.0 for each in shapes])
-
-    def log_density(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the density."""
-        raise NotImplementedError
-
-    def density(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the density, which is 0 where its logarithm is that of no number."""
-        log = self.log_density(xp, y, *shapes)
-        alive = log > -800.0
-        return xp.where(alive, xp.exp(xp.where(alive, log, 0.0)), 0.0)
-
-    def cdf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the distribution function."""
-        raise NotImplementedError
-
-    def sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return what is left of the distribution function."""
-        raise NotImplementedError
-
-    def log_cdf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the distribution function."""
-        return _log(xp, self.cdf(xp, y, *shapes), self.sf(xp, y, *shapes))
-
-    def log_sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of what is left of the distribution function."""
-        return _log(xp, self.sf(xp, y, *shapes), self.cdf(xp, y, *shapes))
+    def __post_init__(self) -> None:
+        self.density = self.density or _exp_of(self.log_density)
+        self.log_cdf = self.log_cdf or _log_of(self.cdf, self.sf)
+        self.log_sf = self.log_sf or _log_of(self.sf, self.cdf)
 
 
+def _exp_of(log: Function) -> Function:
+    """Return the exponential of a function: 0 where the function is the logarithm of no number."""
+
+    def function(xp: Any, *given: Any) -> Any:
+        value = log(xp, *given)
+        alive = value > -800.0
+        return xp.where(alive, xp.exp(xp.where(alive, value, 0.0)), 0.0)
+
+    return function
+
+
+def _log_of(part: Function, rest: Function) -> Function:
+    """Return the logarithm of a function; ``rest`` is 1 minus the function."""
+
+    def function(xp: Any, *given: Any) -> Any:
+        value = part(xp, *given)
+        most = value > 0.5
+        near = xp.log1p(-xp.where(most, rest(xp, *given), 0.0))
+        return xp.where(most, near, xp.log(xp.where(most, 1.0, value)))
+
+    return function
+
+
+@dataclass(kw_only=True)
 class Continuous(Distribution):
     """A distribution with a density.
 
     At a finite end of its support the density is that from inside, unless it is ``open``.
+
+    Attributes
+    ----------
+    quantile, upper_quantile : callable
+        The inverses of ``cdf`` and of ``sf``.
+    upper : float
+        The upper end of the support.
+    open : bool
+        Whether the ends do not belong to the support.
     """
 
     methods: ClassVar[dict[str, Method]] = {**_DENSITIES, **_INTEGRALS, **_QUANTILES}
-    upper: ClassVar[float] = _INF
-    open: ClassVar[bool] = False
-
-    def quantile(self, xp: Any, q: Any, *shapes: Any) -> Any:
-        """Return where the distribution function is ``q``."""
-        raise NotImplementedError
-
-    def upper_quantile(self, xp: Any, q: Any, *shapes: Any) -> Any:
-        """Return where what is left of the distribution function is ``q``."""
-        raise NotImplementedError
+    quantile: Function
+    upper_quantile: Function
+    upper: float = _INF
+    open: bool = False
 
 
-class Symmetric(Continuous):
-    """A distribution whose density is an even function."""
-
-    def sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the distribution function of ``-y``."""
-        return self.cdf(xp, -y, *shapes)
-
-    def log_sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the distribution function of ``-y``."""
-        return self.log_cdf(xp, -y, *shapes)
-
-    def upper_quantile(self, xp: Any, q: Any, *shapes: Any) -> Any:
-        """Return minus the quantile."""
-        return -self.quantile(xp, q, *shapes)
-
-
-class Transformed(Continuous):
-    """The distribution of a monotone function of what has another one, ``base``."""
-
-    base: ClassVar[Continuous]
-    decreasing: ClassVar[bool] = False
-    inside: ClassVar[float] = 2.0
-
-    def of_base(self, *shapes: Any) -> tuple[Any, ...]:
-        """Return the shapes of the base."""
-        return ()
-
-    def to_base(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return what has the distribution ``base``."""
-        raise NotImplementedError
-
-    def log_slope(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the size of the derivative of ``to_base``."""
-        raise NotImplementedError
-
-    def from_base(self, xp: Any, z: Any, *shapes: Any) -> Any:
-        """Return the inverse of ``to_base``."""
-        raise NotImplementedError
-
-    def log_density(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the density."""
-        return self._of(xp, "log_density", y, shapes) + self.log_slope(xp, y, *shapes)
-
-    def cdf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the distribution function."""
-        return self._of(xp, "sf" if self.decreasing else "cdf", y, shapes)
-
-    def sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return what is left of the distribution function."""
-        return self._of(xp, "cdf" if self.decreasing else "sf", y, shapes)
-
-    def log_cdf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of the distribution function."""
-        return self._of(xp, "log_sf" if self.decreasing else "log_cdf", y, shapes)
-
-    def log_sf(self, xp: Any, y: Any, *shapes: Any) -> Any:
-        """Return the logarithm of what is left of the distribution function."""
-        return self._of(xp, "log_cdf" if self.decreasing else "log_sf", y, shapes)
-
-    def quantile(self, xp: Any, q: Any, *shapes: Any) -> Any:
-        """Return where the distribution function is ``q``."""
-        find = self.base.upper_quantile if self.decreasing else self.base.quantile
-        return self.from_base(xp, find(xp, q, *self.of_base(*shapes)), *shapes)
-
-    def upper_quantile(self, xp: Any, q: Any, *shapes: Any) -> Any:
-        """Return where what is left of the distribution function is ``q``."""
-        find = self.base.quantile if self.decreasing else self.base.upper_quantile
-        return self.from_base(xp, find(xp, q, *self.of_base(*shapes)), *shapes)
-
-    def _of(self, xp: Any, function: str, y: Any, shapes: Sequence[Any]) -> Any:
-        z = self.to_base(xp, y, *shapes)
-        return getattr(self.base, function)(xp, z, *self.of_base(*shapes))
-
-
+@dataclass(kw_only=True)
 class Discrete(Distribution):
-    """A distribution of integers."""
+    """A distribution of integers.
+
+    Attributes
+    ----------
+    upper : callable
+        ``upper(*shapes)`` is the last integer.
+    """
 
     methods: ClassVar[dict[str, Method]] = {**_MASSES, **_INTEGRALS}
-    lower: ClassVar[float] = 0.0
-    inside: ClassVar[float] = 0.0
+    lower: float = 0.0
+    inside: float = 0.0
+    upper: Function = lambda *shapes: _INF
 
-    def upper(self, *shapes: Any) -> Any:
-        """Return the last integer."""
-        return _INF
+
+def through(of: Any, arguments: Function, density: bool = False) -> dict[str, Any]:
+    """Return the integrals of a distribution at what ``arguments(xp, y, *shapes)`` returns.
+
+    ``density`` says whether the density is returned, too.
+    """
+
+    def at(function: Function) -> Function:
+        return lambda xp, *given: function(xp, *arguments(xp, *given))
+
+    names = ("log_density", "density") if density else ()
+    return {name: at(getattr(of, name)) for name in (*names, "cdf", "sf", "log_cdf", "log_sf")}
+
+
+def flipped(of: Continuous) -> Continuous:
+    """Return a distribution with its integrals and quantiles from the other side."""
+    pairs = (("cdf", "sf"), ("log_cdf", "log_sf"), ("quantile", "upper_quantile"))
+    found: Any = {a: getattr(of, b) for pair in pairs for a, b in (pair, pair[::-1])}
+    return replace(of, **found)
+
+
+def symmetric(
+    *, cdf: Function, quantile: Function, log_cdf: Function | None = None, **others: Any
+) -> Continuous:
+    """Return a distribution whose density is an even function."""
+
+    def mirrored(function: Function) -> Function:
+        return lambda xp, y, *shapes: function(xp, -y, *shapes)
+
+    return Continuous(
+        cdf=cdf,
+        sf=mirrored(cdf),
+        log_cdf=log_cdf,
+        log_sf=log_cdf and mirrored(log_cdf),
+        quantile=quantile,
+        upper_quantile=lambda xp, q, *shapes: -quantile(xp, q, *shapes),
+        **others,
+    )
+
+
+def transformed(
+    base: Continuous,
+    to_base: Function,
+    from_base: Function,
+    log_slope: Function,
+    *,
+    of_base: Function = lambda *shapes: (),
+    inside: float = 2.0,
+    **others: Any,
+) -> Continuous:
+    """Return the distribution of an increasing function of what has another one, ``base``.
+
+    ``from_base`` is that function, ``to_base`` its inverse, and ``log_slope`` the logarithm of the
+    inverse's derivative. They take the shapes, of which ``of_base`` returns those of the base.
+    """
+
+    def arguments(xp: Any, y: Any, *shapes: Any) -> tuple[Any, ...]:
+        return to_base(xp, y, *shapes), *of_base(*shapes)
+
+    def log_density(xp: Any, y: Any, *shapes: Any) -> Any:
+        return base.log_density(xp, *arguments(xp, y, *shapes)) + log_slope(xp, y, *shapes)
+
+    def back(quantile: Function) -> Function:
+        return lambda xp, q, *shapes: from_base(xp, quantile(xp, q, *of_base(*shapes)), *shapes)
+
+    return Continuous(
+        log_density=log_density,
+        quantile=back(base.quantile),
+        upper_quantile=back(base.upper_quantile),
+        inside=inside,
+        **through(base, arguments),
+        **others,
+    )
 
 
 # -- location and scale ----------------------------------------------------------------------------
