@@ -234,23 +234,25 @@ def pulled(
     places = [place for place, one in enumerate(needed) if one]
     if not places:
         return [None] * len(values)
-
-    def of_needed(*given: Any) -> Any:
-        known = dict(zip(places, given, strict=True))
-        return f(*[known.get(place, x) for place, x in enumerate(values)])
-
-    _, pull = vjp(of_needed, *[values[place] for place in places])
-    found = dict(zip(places, pull(cotangent), strict=True))
+    of_needed, given = _of_some(f, values, places)
+    found = dict(zip(places, vjp(of_needed, *given)[1](cotangent), strict=True))
     return [found.get(place) for place in range(len(values))]
 
 
 def pushed(f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Return the raw derivative along tangents of those values that have one, of which one has."""
     places = [place for place, tangent in enumerate(tangents) if tangent is not None]
+    of_some, given = _of_some(f, values, places)
+    return raw(jvp(of_some, given, tuple(tangents[place] for place in places))[1])
+
+
+def _of_some(
+    f: Callable[..., Any], values: Sequence[Any], places: Sequence[int]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return a function of the values at places only, and these."""
 
     def of_some(*given: Any) -> Any:
         known = dict(zip(places, given, strict=True))
         return f(*[known.get(place, x) for place, x in enumerate(values)])
 
-    along = tuple(tangents[place] for place in places)
-    return raw(jvp(of_some, tuple(values[place] for place in places), along)[1])
+    return of_some, tuple(values[place] for place in places)

@@ -94,15 +94,11 @@ class SolverCall(Prepared):
 
     def member(self, *arrays: Any) -> tuple[Any, ...]:
         """Return the solution for arrays from below a level, which may be tracked there."""
-        args, kwargs = unflatten(self.tree, self._filled(arrays))
+        args, kwargs = self.filled(arrays)
         call = SolverCall(self.equation, args, kwargs)
         found = call.equation.op(call)(*call.take())
         self.structure = call.structure
         return tuple(x if is_tracked(x) else raw(x) for x in found)
-
-    def _filled(self, arrays: Sequence[Any]) -> list[Any]:
-        known = dict(zip(self.places, arrays, strict=True))
-        return [known.get(place, leaf) for place, leaf in enumerate(self.leaves)]
 
     def checked(self, found: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Raise if the equation does not fit the solution, or uses what its gradient would miss."""
@@ -160,7 +156,7 @@ class SolverCall(Prepared):
 
     def residual_of(self, found: Sequence[Any], *arrays: Any) -> list[Variable]:
         """Return the leaves of the residual, which fit those of the solution."""
-        args, _ = unflatten(self.tree, self._filled(list(map(variable, arrays))))
+        args, _ = self.filled(map(variable, arrays))
         x = unflatten(self.structure, list(map(variable, found)))
         leaves, structure = flatten(self.equation.residual(x, *args))
         if structure != self.structure:
@@ -193,20 +189,23 @@ class SolverCall(Prepared):
             leaves[place] = variable(leaf)
         return leaves
 
-    def equations(self, layout: Layout) -> Callable[..., Any]:
-        """Return the residual as a function of vectors, ``f(v, *arrays)``."""
-        return lambda v, *arrays: layout.pack(self.residual_of(layout.unpack(v), *arrays))
-
     def system(self, layout: Layout, memory: dict[str, Any]) -> System:
-        """Return the transposed Jacobian; ``memory`` keeps what was computed of it."""
+        """Return the transposed Jacobian of the residual as a function of vectors.
+
+        ``memory`` keeps what was computed of it.
+        """
+
+        def equations(v: Any, *arrays: Any) -> Any:
+            return layout.pack(self.residual_of(layout.unpack(v), *arrays))
+
         solve = self.equation.solve
         if solve.preconditioner is not None:
             solve = solve._replace(preconditioner=partial(self._preconditioned, layout))
-        return System(self.equations(layout), solve, True, memory)
+        return System(equations, solve, True, memory)
 
     def _preconditioned(self, layout: Layout, w: Any, v: Any, *arrays: Any) -> Any:
         given: Any = self.equation.solve.preconditioner
-        args, _ = unflatten(self.tree, self._filled(list(map(variable, arrays))))
+        args, _ = self.filled(map(variable, arrays))
         trees = [
             unflatten(self.structure, [variable(x) for x in layout.unpack(each)]) for each in (w, v)
         ]
@@ -244,23 +243,23 @@ class Solution(Function, constant_attributes=True, lifts=True, records_below=Tru
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Return the gradients of the arguments."""
-        call, count = self.call, len(grads)
-        found, arrays, memory = self.saved[:count], self.saved[count:-1], self.saved[-1]
-        layout = Layout(found)
-        v, g = layout.pack(found), layout.pack(grads)
-        w = call.system(layout, memory).solved(g, v, *arrays)
-        gradients = pulled(partial(call.equations(layout), v), arrays, call.needed, -w)
+        system, layout, v, arrays = self._linearized(len(grads))
+        w = system.solved(layout.pack(grads), v, *arrays)
+        gradients = pulled(partial(system.f, v), arrays, self.call.needed, -w)
         recorded = isinstance(grads[0], Variable)
-        return tuple(gradients if recorded else map(_raw_or_none, gradients))
+        return tuple(gradients if recorded else map(raw, gradients))
 
     def jvp(self, xp: Any, *tangents: Any) -> tuple[Any, ...]:
         """Return the tangents of the solution, of those of the arguments: one system is solved."""
-        call, count = self.call, len(self.saved) - len(tangents) - 1
-        found, arrays, memory = self.saved[:count], self.saved[count:-1], self.saved[-1]
-        layout = Layout(found)
-        v = layout.pack(found)
-        b = pushed(partial(call.equations(layout), v), arrays, tangents)
-        return tuple(layout.unpack(call.system(layout, memory).flipped.solved(-b, v, *arrays)))
+        system, layout, v, arrays = self._linearized(len(self.saved) - len(tangents) - 1)
+        b = pushed(partial(system.f, v), arrays, tangents)
+        return tuple(layout.unpack(system.flipped.solved(-b, v, *arrays)))
+
+    def _linearized(self, count: int) -> tuple[System, Layout, Any, Sequence[Any]]:
+        """Return the transposed system, and the layout, vector and arrays of a solution."""
+        *saved, memory = self.saved
+        layout = Layout(saved[:count])
+        return self.call.system(layout, memory), layout, layout.pack(saved[:count]), saved[count:]
 
 
 def _most(domain: Domain, arrays: Iterable[Any]) -> float:
@@ -268,7 +267,3 @@ def _most(domain: Domain, arrays: Iterable[Any]) -> float:
     xp = domain.library
     each = (float(xp.max(xp.abs(x))) for x in arrays if domain.size(x))
     return reduce(lambda a, b: a if a != a or a > b else b, each, 0.0)
-
-
-def _raw_or_none(x: Any) -> Any:
-    return None if x is None else raw(x)

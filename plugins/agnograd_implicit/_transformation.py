@@ -102,8 +102,12 @@ def implicit(
     >>> float(ag.grad(root)(4.0)), float(ag.grad(ag.grad(root))(4.0))
     (0.25, -0.03125)
     """
-    given = {"residual": residual, "fixed_point": fixed_point, "objective": objective}
-    options = {"equality": equality, "preconditioner": preconditioner}
+    given: dict[str, Any] = {
+        "residual": residual,
+        "fixed_point": fixed_point,
+        "objective": objective,
+    }
+    options: dict[str, Any] = {"equality": equality, "preconditioner": preconditioner}
     for what, function in (("solver", solver), *given.items(), *options.items()):
         if function is not None and not callable(function):
             raise ArgumentError(f"ag.implicit: {what} must be a function, not {shown(function)}")
@@ -121,15 +125,8 @@ def implicit(
             "constraints is not; use 'gmres' or 'dense'"
         )
     if solver is None:
-        return functools.partial(
-            implicit,
-            **given,
-            equality=equality,
-            solve=solve,
-            preconditioner=preconditioner,
-            rtol=rtol,
-            maxiter=maxiter,
-        )
+        solving: Any = {"solve": solve, "rtol": rtol, "maxiter": maxiter}
+        return functools.partial(implicit, **given, **options, **solving)
     run, equations, hidden = equations_of(solver, residual, fixed_point, objective, equality, how)
     name = str(getattr(solver, "__name__", type(solver).__name__))
     op: type[Solution] = type(name, (Solution,), {})  # the name that hooks see
