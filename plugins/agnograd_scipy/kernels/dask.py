@@ -36,20 +36,9 @@ def _whole(function: Any, shape: tuple[int, ...], *arrays: Any) -> Any:
 
 def all_pole(x: Any, a: Any, /) -> Any:
     """Return ``lfilter`` with a numerator of 1, of each chunk of signals."""
-    batch = tuple(range(x.ndim - 1))
+    whole = x.rechunk({x.ndim - 1: -1}), a.rechunk(-1)
     dtype = np.result_type(x.dtype, a.dtype)
-    return da.blockwise(
-        kernels.all_pole,
-        (*batch, x.ndim),
-        x.rechunk({x.ndim - 1: -1}),
-        (*batch, x.ndim - 1),
-        a.rechunk(-1),
-        (x.ndim + 1,),
-        new_axes={x.ndim: x.shape[-1]},
-        concatenate=True,
-        dtype=dtype,
-        meta=np.empty((0,) * x.ndim, dtype),
-    )
+    return da.apply_gufunc(kernels.all_pole, "(i),(j)->(i)", *whole, output_dtypes=dtype)
 
 
 def convolve(in1: Any, in2: Any, /, mode: str = "full", method: str = "auto") -> Any:

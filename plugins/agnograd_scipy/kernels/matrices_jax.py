@@ -1,6 +1,7 @@
 """JAX's functions of matrices; for others JAX calls SciPy on the host."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -33,24 +34,11 @@ def lu_parts(x: Any, /) -> Any:
     return jnp.argsort(order, axis=-1), lower, jnp.triu(both[..., :size, :])
 
 
-def logm(x: Any, /) -> Any:
-    """Return the principal logarithm."""
-    return _called_back(matrices.logm, x.shape, x)
+def _called_back(function: Callable[..., Any], *args: Any) -> Any:
+    """Compute by SciPy: at once, or inside ``jax.jit`` by a callback when the program runs.
 
-
-def sqrtm(x: Any, /) -> Any:
-    """Return the principal square root."""
-    return _called_back(matrices.sqrtm, x.shape, x)
-
-
-def sylvester(a: Any, b: Any, q: Any, /) -> Any:
-    """Return X with A X + X B = Q."""
-    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
-    return _called_back(matrices.sylvester, (*batch, *q.shape[-2:]), a, b, q)
-
-
-def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: Any) -> Any:
-    """Compute by SciPy: at once, or inside ``jax.jit`` by a callback when the program runs."""
+    The result has the shape of the last matrices, for all stacks.
+    """
     dtype = jnp.result_type(*args)
 
     def on_host(*args: Any) -> Any:
@@ -58,9 +46,15 @@ def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: An
 
     if not any(isinstance(arg, jax.core.Tracer) for arg in args):
         return jnp.asarray(on_host(*args))
-    like = jax.ShapeDtypeStruct(shape, dtype)
+    batch = jnp.broadcast_shapes(*(arg.shape[:-2] for arg in args))
+    like = jax.ShapeDtypeStruct((*batch, *args[-1].shape[-2:]), dtype)
     rank = max(arg.ndim for arg in args)
     # An axis of vmap comes before all others, and must be the same one in all arrays.
     args = tuple(jnp.reshape(arg, (*[1] * (rank - arg.ndim), *arg.shape)) for arg in args)
     backend: Any = domain_named("jax").backend
     return backend.called_back(on_host, like, *args)
+
+
+logm = partial(_called_back, matrices.logm)
+sqrtm = partial(_called_back, matrices.sqrtm)
+sylvester = partial(_called_back, matrices.sylvester)

@@ -1,5 +1,6 @@
 """PyTorch's functions of matrices, on any device, and SciPy's on tensors that lie on the CPU."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,6 +9,10 @@ from agnograd_scipy.kernels import matrices
 from agnograd_scipy.kernels.torch import on_cpu
 
 __all__ = ["expm", "logm", "lu_parts", "sqrtm", "sylvester"]
+
+logm = partial(on_cpu, matrices.logm)
+sqrtm = partial(on_cpu, matrices.sqrtm)
+sylvester = partial(on_cpu, matrices.sylvester)
 
 
 def expm(x: Any, /) -> Any:
@@ -21,18 +26,3 @@ def lu_parts(x: Any, /) -> Any:
     if not x.numel():
         return torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device), lower, upper
     return torch.argmax(p.real, dim=-1), lower, upper
-
-
-def logm(x: Any, /) -> Any:
-    """Return the principal logarithm."""
-    return on_cpu(matrices.logm, x)
-
-
-def sqrtm(x: Any, /) -> Any:
-    """Return the principal square root."""
-    return on_cpu(matrices.sqrtm, x)
-
-
-def sylvester(a: Any, b: Any, q: Any, /) -> Any:
-    """Return X with A X + X B = Q."""
-    return on_cpu(matrices.sylvester, a, b, q)
