@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from agnograd.extend import is_complex
 from agnograd_scipy import stats
 from agnograd_scipy._arrays import inexact
+from agnograd_scipy.tails import log_of_part
 
 __all__ = [
     "Continuous",
@@ -68,35 +69,20 @@ class Distribution:
     """A distribution with loc = 0 and scale = 1, by functions of arrays inside its support.
 
     They take the namespace, an array, and the shapes. Those that are not given are made of others.
-
-    Attributes
-    ----------
-    title : str
-        What it is called.
-    shapes : tuple of str
-        The names of its shapes.
-    log_density, density, cdf, sf, log_cdf, log_sf : callable
-        The density, the distribution function and what that leaves of 1, and their logarithms.
-    valid : callable
-        ``valid(xp, *shapes)`` says where the shapes are those of a distribution; True for all.
-    lower : float
-        The lower end of the support.
-    inside : float
-        A place in every support.
     """
 
     methods: ClassVar[dict[str, Method]]
     title: str
-    shapes: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()  # their names
     log_density: Function
     density: Function | None = None
     cdf: Function
-    sf: Function
+    sf: Function  # what the distribution function leaves of 1
     log_cdf: Function | None = None
     log_sf: Function | None = None
-    valid: Function = _positive
-    lower: float = -_INF
-    inside: float = 0.5
+    valid: Function = _positive  # valid(xp, *shapes) says where the shapes are those of one
+    lower: float = -_INF  # the lower end of the support
+    inside: float = 0.5  # a place in every support
 
     def __post_init__(self) -> None:
         self.density = self.density or _exp_of(self.log_density)
@@ -117,14 +103,7 @@ def _exp_of(log: Function) -> Function:
 
 def _log_of(part: Function, rest: Function) -> Function:
     """Return the logarithm of a function; ``rest`` is 1 minus the function."""
-
-    def function(xp: Any, *given: Any) -> Any:
-        value = part(xp, *given)
-        most = value > 0.5
-        near = xp.log1p(-xp.where(most, rest(xp, *given), 0.0))
-        return xp.where(most, near, xp.log(xp.where(most, 1.0, value)))
-
-    return function
+    return lambda xp, *given: log_of_part(xp, part(xp, *given), rest(xp, *given))
 
 
 @dataclass(kw_only=True)
@@ -132,38 +111,23 @@ class Continuous(Distribution):
     """A distribution with a density.
 
     At a finite end of its support the density is that from inside, unless it is ``open``.
-
-    Attributes
-    ----------
-    quantile, upper_quantile : callable
-        The inverses of ``cdf`` and of ``sf``.
-    upper : float
-        The upper end of the support.
-    open : bool
-        Whether the ends do not belong to the support.
     """
 
     methods: ClassVar[dict[str, Method]] = {**_DENSITIES, **_INTEGRALS, **_QUANTILES}
-    quantile: Function
-    upper_quantile: Function
-    upper: float = _INF
+    quantile: Function  # the inverse of the distribution function
+    upper_quantile: Function  # the inverse of what that leaves of 1
+    upper: float = _INF  # the upper end of the support
     open: bool = False
 
 
 @dataclass(kw_only=True)
 class Discrete(Distribution):
-    """A distribution of integers.
-
-    Attributes
-    ----------
-    upper : callable
-        ``upper(*shapes)`` is the last integer.
-    """
+    """A distribution of integers."""
 
     methods: ClassVar[dict[str, Method]] = {**_MASSES, **_INTEGRALS}
     lower: float = 0.0
     inside: float = 0.0
-    upper: Function = lambda *shapes: _INF
+    upper: Function = lambda *shapes: _INF  # the last integer
 
 
 def through(of: Any, arguments: Function, density: bool = False) -> dict[str, Any]:

@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["far_beta", "log_beta", "log_gamma_above", "log_gamma_below", "log_of"]
+__all__ = ["far_beta", "log_beta", "log_gamma_above", "log_gamma_below", "log_of", "log_of_part"]
 
 _STEPS = 8
+
+
+def log_of_part(xp: Any, value: Any, rest: Any) -> Any:
+    """Return the logarithm of ``value``, where ``rest`` is 1 minus it."""
+    most = value > 0.5
+    near = xp.log1p(-xp.where(most, rest, 0.0))
+    return xp.where(most, near, xp.log(xp.where(most, 1.0, value)))
 
 
 def log_of(
@@ -23,17 +30,14 @@ def log_of(
     far: Callable[..., Any],
     beyond: Any = None,
 ) -> Any:
-    """Return the logarithm of ``value``, where ``rest`` is 1 minus it.
+    """Return the same, but ``far(*arrays)`` where ``value`` is too small, and ``beyond`` a place.
 
-    Where it is too small, and ``beyond`` a place, it is ``far(*arrays)``; each array comes with a
-    number that stands for it elsewhere.
+    Each array comes with a number that stands for it elsewhere.
     """
     tiny = value < float(xp.finfo(value.dtype).smallest_normal) ** 0.4
     if beyond is not None:
         tiny = xp.logical_or(tiny, beyond)
-    most = value > 0.5
-    middle = xp.log(xp.where(xp.logical_or(tiny, most), 1.0, value))
-    out = xp.where(most, xp.log1p(-xp.where(most, rest, 0.0)), middle)
+    out = log_of_part(xp, xp.where(tiny, 0.5, value), rest)
     return xp.where(tiny, far(*(xp.where(tiny, x, other) for x, other in arrays)), out)
 
 
