@@ -30,11 +30,13 @@ __all__ = [
 ]
 
 
-def _extension(name: str, *modules: str) -> OpSet:
+def _extension(name: str, *modules: str, chapter: str = "", **kernels: str) -> OpSet:
+    """Return the op set of an extension, with the modules of its kernels by backend."""
+    kernels = kernels or {"dask": "dask", "numpy": "numpy", "torch": "torch"}
     return OpSet(
-        name,
+        chapter or name,
         samples=f"agnograd_scipy.samples.{name}",
-        kernels={each: f"agnograd_scipy.kernels.{each}" for each in ("dask", "numpy", "torch")},
+        kernels={backend: f"agnograd_scipy.kernels.{each}" for backend, each in kernels.items()},
         extension=name,
         modules=[f"agnograd_scipy.{module}" for module in modules],
     )
@@ -42,23 +44,14 @@ def _extension(name: str, *modules: str) -> OpSet:
 
 integrate = _extension("integrate", "equations", "integrals")
 interpolate = _extension("interpolate", "banded", "points")
-linalg = OpSet(
-    "scipy.linalg",
-    samples="agnograd_scipy.samples.linalg",
-    kernels={
-        "dask": "agnograd_scipy.kernels.matrices_dask",
-        "jax": "agnograd_scipy.kernels.matrices_jax",
-        "numpy": "agnograd_scipy.kernels.matrices",
-        "torch": "agnograd_scipy.kernels.matrices_torch",
-    },
-    extension="linalg",
-    modules=[
-        f"agnograd_scipy.{module}"
-        for module in (
-            *("factorisations", "matrix_equations", "matrix_functions"),
-            *("structured", "triangular"),
-        )
-    ],
+linalg = _extension(
+    "linalg",
+    *("factorisations", "matrix_equations", "matrix_functions", "structured", "triangular"),
+    chapter="scipy.linalg",  # the standard has a chapter linalg
+    dask="matrices_dask",
+    jax="matrices_jax",
+    numpy="matrices",
+    torch="matrices_torch",
 )
 ndimage = _extension("ndimage", "interpolation", "ndfilters", "splines")
 optimize = _extension("optimize", "implicit")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import agnograd as ag
-from agnograd.extend import device_of, is_complex, operand
+from agnograd.extend import OpSet, device_of, is_complex, operand
+from agnograd.extend.arguments import flatten, map_leaves
 
 __all__ = [
     "arrays_in",
+    "composed",
     "constants",
     "detached",
     "filled",
@@ -19,7 +23,19 @@ __all__ = [
     "padded",
     "real_like",
     "sliced",
+    "weighted",
 ]
+
+
+def composed(ops: OpSet, *functions: Callable[..., Any], **named: Callable[..., Any]) -> None:
+    """Register functions that are made of ops, with the parameters that they have after ``xp``.
+
+    Those in ``named`` have another name in SciPy.
+    """
+    for name, function in {**{each.__name__: each for each in functions}, **named}.items():
+        _, *parameters = signature(function).parameters.values()
+        bare = Signature([each.replace(annotation=Parameter.empty) for each in parameters])
+        ops.composed(f"{ops.extension}.{name}{bare}", function)
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -60,18 +76,13 @@ def given(xp: Any, args: Any) -> Any:
 
     One argument may be given by itself, as SciPy has it; they may be pytrees.
     """
-    import optree  # which takes long
-
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
-    convert = lambda each: operand(xp, each) if hasattr(each, "dtype") else each  # noqa: E731
-    return optree.tree_map(convert, args)
+    return map_leaves(lambda each: operand(xp, each) if hasattr(each, "dtype") else each, args)
 
 
 def arrays_in(args: Any) -> list[Any]:
     """Return the arrays in a pytree."""
-    import optree
-
-    return [each for each in optree.tree_leaves(args) if hasattr(each, "dtype")]
+    return [each for each in flatten(args)[0] if hasattr(each, "dtype")]
 
 
 def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:
@@ -80,14 +91,12 @@ def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:
     return xp.full(shape, value, dtype=x.dtype, device=device_of(x))
 
 
-def padded(x: Any, around: Sequence[tuple[int, int]], xp: Any, value: Any = 0) -> Any:
-    """Return an array with so many elements of one value before and after, along each axis."""
-    for axis, (before, after) in enumerate(around):
-        parts = [filled(x, axis, length, value, xp) for length in (before, after) if length]
-        if before:
-            x = xp.concat([parts[0], x, *parts[1:]], axis=axis)
-        elif after:
-            x = xp.concat([x, parts[0]], axis=axis)
+def padded(x: Any, around: Sequence[tuple[int, int]], xp: Any) -> Any:
+    """Return an array with so many zeros before and after it, along each axis."""
+    for axis, lengths in enumerate(around):
+        before, after = ([filled(x, axis, n, 0, xp)] if n else [] for n in lengths)
+        if before or after:
+            x = xp.concat([*before, x, *after], axis=axis)
     return x
 
 
@@ -96,6 +105,28 @@ def sliced(x: Any, starts: Sequence[int], shape: Sequence[int]) -> Any:
     if tuple(x.shape) == tuple(shape):
         return x
     return x[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]
+
+
+def weighted(xp: Any, values: Any, taps: Sequence[tuple[Any, Any]]) -> Any:
+    """Return sums of elements of an array, each times its weight.
+
+    ``taps`` has for each of the first axes indices and weights of the same shape, (terms, count).
+    """
+    rank = len(taps)
+    lengths, rest = values.shape[:rank], values.shape[rank:]
+    place: Any = 0
+    share: Any = 1
+    for axis, (index, weight) in enumerate(taps):
+        terms, count = index.shape
+        shape = (*(1,) * axis, terms, *(1,) * (rank - 1 - axis), count)
+        place = place * lengths[axis] + xp.reshape(index, shape)
+        share = share * xp.reshape(weight, shape)
+    flat = xp.reshape(values, (math.prod(lengths), *rest))
+    elements = xp.take(flat, xp.reshape(place, (math.prod(place.shape),)), axis=0)
+    elements = xp.reshape(elements, (*place.shape, *rest))
+    share = xp.reshape(share, (*share.shape, *(1,) * len(rest)))
+    share = xp.astype(share, elements.dtype, copy=False)
+    return xp.sum(elements * share, axis=tuple(range(rank)))
 
 
 def one_by_one(
@@ -115,16 +146,12 @@ def one_by_one(
 
 def constants(tree: Any) -> Any:
     """Return the arrays of a pytree as Variables without a gradient, and all else as it is."""
-    import optree  # which takes long
-
-    return optree.tree_map(_constant, tree)
+    return map_leaves(_constant, tree)
 
 
 def detached(tree: Any) -> Any:
     """Return a pytree without gradients; what is raw in it stays so."""
-    import optree  # which takes long
-
-    return optree.tree_map(lambda x: x.detach() if isinstance(x, ag.Variable) else x, tree)
+    return map_leaves(lambda x: x.detach() if isinstance(x, ag.Variable) else x, tree)
 
 
 def _constant(x: Any) -> Any:

@@ -16,7 +16,7 @@ from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy import interpolate
 from agnograd_scipy._arrays import filled, one_by_one
 
-__all__ = ["banded_system", "solve_banded"]
+__all__ = ["solve_banded"]
 
 
 def solve_banded(xp: Any, ab: Any, b: Any, /, *, lower: int, upper: int) -> Any:
@@ -47,23 +47,21 @@ def solve_banded(xp: Any, ab: Any, b: Any, /, *, lower: int, upper: int) -> Any:
     return xp.linalg.solve(matrix, b)
 
 
-def _moved(x: Any, by: int, axis: int, xp: Any) -> Any:
-    """Return an array whose element i is that at i + ``by``, or 0 where there is none."""
+def _moved(x: Any, by: int, xp: Any) -> Any:
+    """Return an array whose row i is that at i + ``by``, or 0 where there is none."""
     if not by:
         return x
-    length = x.shape[axis]
+    length = x.shape[0]
     count = min(abs(by), length)
-    zeros = filled(x, axis, count, 0, xp)
-    before = (slice(None),) * axis
-    if by > 0:
-        return xp.concat([x[(*before, slice(count, None), ...)], zeros], axis=axis)
-    return xp.concat([zeros, x[(*before, slice(0, length - count), ...)]], axis=axis)
+    zeros = filled(x, 0, count, 0, xp)
+    parts = [x[count:, ...], zeros] if by > 0 else [zeros, x[: length - count, ...]]
+    return xp.concat(parts, axis=0)
 
 
 def _adjoint(ab: Any, lower: int, upper: int, xp: Any) -> Any:
     """Return the diagonals of the conjugate transpose, which has ``upper`` below the main one."""
     rows = [
-        _moved(ab[upper - by, :], by, 0, xp)  # element (j, j + by), at the place of its row
+        _moved(ab[upper - by, :], by, xp)  # element (j, j + by), at the place of its row
         for by in range(-lower, upper + 1)
     ]
     return conjugate_if_complex(xp.stack(rows), xp)
@@ -77,7 +75,7 @@ def _by_matrix(g: Any, ab: Any, out: Any, lower: int, upper: int, xp: Any) -> An
     w, y = _by_right(g, ab, lower, upper, xp), conjugate_if_complex(out, xp)
     rows = []
     for by in range(-upper, lower + 1):  # element (j + by, j)
-        product = _moved(w, by, 0, xp) * y
+        product = _moved(w, by, xp) * y
         rows.append(-(product if product.ndim == 1 else xp.sum(product, axis=1)))
     return xp.stack(rows)
 
@@ -108,9 +106,3 @@ interpolate.vjp(
         xp.sum(ab) * xp.sum(b, axis=0, keepdims=True), b.shape
     ),
 )
-
-
-def banded_system(xp: Any, rows: Any, b: Any) -> Any:
-    """Solve a system with three diagonals, for right hand sides with any axes after the first."""
-    flat = xp.reshape(b, (b.shape[0], -1))
-    return xp.reshape(xp.interpolate.solve_banded(rows, flat, lower=1, upper=1), b.shape)

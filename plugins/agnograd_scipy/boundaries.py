@@ -10,14 +10,14 @@ from agnograd_scipy._arrays import filled
 
 __all__ = ["extended", "inside", "modes_of", "wrapped"]
 
-# Each mode of filters, with the one of numpy.pad's kind that it is.
+# Each mode of filters, with the symmetry that it is, "nearest" or "constant".
 _KINDS = {
     "reflect": "reflect",
     "grid-mirror": "reflect",
     "mirror": "mirror",
     "nearest": "nearest",
-    "wrap": "wrap",
-    "grid-wrap": "wrap",
+    "wrap": "grid-wrap",
+    "grid-wrap": "grid-wrap",
     "constant": "constant",
     "grid-constant": "constant",
 }
@@ -37,20 +37,6 @@ def modes_of(mode: str | Sequence[str], rank: int) -> list[str]:
     return modes
 
 
-def _place(index: int, length: int, kind: str) -> int:
-    """Return which element stands at a place beyond the ends."""
-    if kind == "nearest":
-        return min(max(index, 0), length - 1)
-    if kind == "wrap":
-        return index % length
-    if kind == "mirror":
-        period = max(2 * length - 2, 1)
-        index %= period
-        return min(index, period - index) if length > 1 else 0
-    index %= 2 * length
-    return min(index, 2 * length - 1 - index)
-
-
 def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any, xp: Any) -> Any:
     """Return an array with so many elements more at both ends of an axis; less, if negative."""
     length, kind = x.shape[axis], _KINDS[mode]
@@ -61,9 +47,8 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any, x
         return x[(*(slice(None),) * axis, slice(max(-before, 0), stop), ...)]
     if not before and not after:
         return x
-    places = [_place(index, length, kind) for index in range(-before, length + after)]
-    where = xp.asarray(places, dtype=xp.int64, device=device_of(x))
-    return xp.take(x, where, axis=axis)
+    places = xp.arange(-before, length + after, dtype=xp.int64, device=device_of(x))
+    return xp.take(x, wrapped(places, length, kind, xp), axis=axis)
 
 
 # -- interpolation ---------------------------------------------------------------------------------

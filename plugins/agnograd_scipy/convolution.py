@@ -14,7 +14,7 @@ from typing import Any
 
 from agnograd.extend import conjugate_if_complex, in_full, is_complex, operand, switch
 from agnograd_scipy import signal
-from agnograd_scipy._arrays import inexact, padded, sliced
+from agnograd_scipy._arrays import composed, inexact, padded, sliced
 
 __all__ = ["convolve", "result_block"]
 
@@ -236,5 +236,4 @@ def fftconvolve(
     return full[tuple(key)]
 
 
-signal.composed("signal.correlate(in1, in2, mode='full', method='auto')", correlate)
-signal.composed("signal.fftconvolve(in1, in2, mode='full', axes=None)", fftconvolve)
+composed(signal, correlate, fftconvolve)

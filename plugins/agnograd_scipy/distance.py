@@ -11,7 +11,7 @@ from typing import Any
 
 from agnograd.extend import device_of, divide_or_zero, is_complex
 from agnograd_scipy import spatial
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 
 __all__ = ["METRICS", "cdist", "pdist"]
 
@@ -135,6 +135,4 @@ def _precision(xp: Any, rows: Any) -> Any:
     return xp.linalg.inv(xp.matmul(centred.T, centred) / (rows.shape[0] - 1))
 
 
-_OPTIONS = "metric='euclidean', *, p=2.0, V=None, VI=None"
-spatial.composed(f"spatial.cdist(XA, XB, {_OPTIONS})", cdist)
-spatial.composed(f"spatial.pdist(X, {_OPTIONS})", pdist)
+composed(spatial, cdist, pdist)

@@ -12,7 +12,7 @@ from typing import Any
 
 from agnograd.extend import adjoint, device_of
 from agnograd_scipy import linalg
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 from agnograd_scipy._host import by_host
 from agnograd_scipy.triangular import by_columns, solve_triangular, square
 
@@ -183,10 +183,4 @@ def lu_solve(
 
 
 linalg.vjp("linalg.lu_parts(x, /)", x=_lu_vjp, outputs="optional", forward=_lu_parts, batch="last")
-linalg.composed(
-    "linalg.lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False)", lu
-)
-linalg.composed("linalg.lu_factor(a, overwrite_a=False, check_finite=True)", lu_factor)
-linalg.composed(
-    "linalg.lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True)", lu_solve
-)
+composed(linalg, lu, lu_factor, lu_solve)

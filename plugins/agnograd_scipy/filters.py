@@ -14,7 +14,7 @@ from typing import Any
 
 from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy import signal
-from agnograd_scipy._arrays import filled, inexact, one_by_one, padded
+from agnograd_scipy._arrays import composed, filled, inexact, one_by_one, padded
 
 __all__ = ["all_pole"]
 
@@ -276,7 +276,4 @@ def _extended(x: Any, padtype: str | None, edge: int, xp: Any) -> Any:
     return xp.concat([before, x, after], axis=-1)
 
 
-signal.composed("signal.lfilter(b, a, x, axis=-1, zi=None)", lfilter)
-signal.composed("signal.lfilter_zi(b, a)", lfilter_zi)
-signal.composed("signal.sosfilt(sos, x, axis=-1, zi=None)", sosfilt)
-signal.composed("signal.filtfilt(b, a, x, axis=-1, padtype='odd', padlen=None)", filtfilt)
+composed(signal, lfilter, lfilter_zi, sosfilt, filtfilt)

@@ -15,7 +15,7 @@ from typing import Any
 
 from agnograd.extend import device_of
 from agnograd_scipy import ndimage
-from agnograd_scipy._arrays import inexact, real_like
+from agnograd_scipy._arrays import composed, inexact, real_like, weighted
 from agnograd_scipy.boundaries import extended, inside, wrapped
 from agnograd_scipy.splines import symmetry, weights
 
@@ -85,61 +85,45 @@ def _interpolated(
 
     Any axes that follow have the same places: the result is of shape (count, ...).
     """
-    kind, (rank, count) = symmetry(mode), places.shape
+    around, (rank, count) = symmetry(mode), places.shape
     if not 0 <= order <= 5:
         raise ValueError(f"order must be 0 to 5, not {order}")
-    before, around = 0, mode if mode in ("nearest", "grid-constant") else kind
+    before = 0
     if prefilter and order > 1:
         before = _PADDING if mode in ("nearest", "grid-constant") else 0
         for axis in range(rank):
             input = extended(input, axis, before, before, mode, cval, xp)
         for axis in range(rank):
             input = xp.ndimage.spline_filter1d(input, order, axis, mode=mode)
-    grid, rest = input.shape[:rank], input.shape[rank:]
-    flat: Any = 0
-    share: Any = 1
-    known: Any = None
-    for axis, length in enumerate(grid):
-        index, factors, valid = _taps(xp, places[axis, :] + before, length, order, mode, around)
-        ahead, behind = (1,) * axis, (1,) * (rank - 1 - axis)
-        flat = flat * length + xp.reshape(index, (*ahead, order + 1, *behind, count))
-        share = share * xp.reshape(factors, (*ahead, order + 1, *behind, count))
-        if valid is not None:
-            valid = xp.reshape(valid, (*ahead, valid.shape[0], *behind, count))
-            known = valid if known is None else known & valid
-    ones = (1,) * len(rest)
-    elements = xp.take(xp.reshape(input, (math.prod(grid), *rest)), xp.reshape(flat, (-1,)), axis=0)
-    elements = xp.reshape(elements, (*flat.shape, *rest))
-    if known is not None and mode == "grid-constant":
-        elements = xp.where(xp.reshape(known, (*known.shape, *ones)), elements, cval)
-    share = xp.astype(share, elements.dtype, copy=False)
-    out = xp.sum(elements * xp.reshape(share, (*share.shape, *ones)), axis=tuple(range(rank)))
-    if known is not None and mode == "constant":
-        out = xp.where(xp.reshape(known, (count, *ones)), out, cval)
+    if mode == "grid-constant":  # all beyond the ends is one more element there
+        for axis in range(rank):
+            input = extended(input, axis, 1, 1, mode, cval, xp)
+        before += 1
+    if mode in ("nearest", "grid-constant"):
+        around = "nearest"
+    lengths = input.shape[:rank]
+    taps = [
+        _taps(xp, places[axis, :] + before, length, order, mode, around)
+        for axis, length in enumerate(lengths)
+    ]
+    out = weighted(xp, input, taps)
+    if mode == "constant":
+        last = xp.asarray(lengths, dtype=places.dtype, device=device_of(places)) - 1
+        known = xp.all((places >= 0) & (places <= xp.expand_dims(last, axis=1)), axis=0)
+        out = xp.where(xp.reshape(known, (count, *(1,) * (out.ndim - 1))), out, cval)
     return out
 
 
-def _taps(xp: Any, x: Any, length: int, order: int, mode: str, around: str) -> tuple[Any, ...]:
-    """Return which elements places along an axis are between, their weights, and which are known.
-
-    The last is None where all are; for mode "constant" it has no axis of taps.
-    """
-    device = device_of(x)
+def _taps(xp: Any, x: Any, length: int, order: int, mode: str, around: str) -> tuple[Any, Any]:
+    """Return which elements places along an axis are between, and their weights."""
     x = inside(x, length, mode, xp)
     shifted = x if order % 2 else x + 0.5
     floor = xp.floor(shifted)
-    offsets = xp.arange(-(order // 2), order - order // 2 + 1, dtype=xp.int64, device=device)
+    offsets = xp.arange(-(order // 2), order - order // 2 + 1, dtype=xp.int64, device=device_of(x))
     # A place that is not a number has elements, and weights that are none.
     first = xp.astype(xp.where(xp.isfinite(floor), floor, 0.0), xp.int64)
     index = xp.expand_dims(first, axis=0) + xp.expand_dims(offsets, axis=1)
-    factors = xp.stack(weights(shifted - floor, order))
-    valid = None
-    if mode == "constant":
-        valid = xp.expand_dims((x >= 0) & (x <= length - 1), axis=0)
-    elif mode == "grid-constant":
-        valid = (index >= 0) & (index < length)
-        around = "nearest"
-    return wrapped(index, length, around, xp), factors, valid
+    return wrapped(index, length, around, xp), xp.stack(weights(shifted - floor, order))
 
 
 def affine_transform(
@@ -192,8 +176,12 @@ def affine_transform(
 def _grid(xp: Any, shape: Sequence[int], like: Any) -> Any:
     """Return the coordinates of all elements of a shape, as an array (d, count)."""
     device = device_of(like)
-    axes = [xp.arange(length, dtype=like.dtype, device=device) for length in shape]
-    return xp.stack([xp.reshape(each, (-1,)) for each in xp.meshgrid(*axes, indexing="ij")])
+    return _product(xp, [xp.arange(n, dtype=like.dtype, device=device) for n in shape])
+
+
+def _product(xp: Any, lines: Sequence[Any]) -> Any:
+    """Return the points of a grid with these coordinates along its axes, as an array (d, count)."""
+    return xp.stack([xp.reshape(each, (-1,)) for each in xp.meshgrid(*lines, indexing="ij")])
 
 
 def shift(
@@ -262,8 +250,7 @@ def zoom(
         start = 0.5 * step - 0.5 if grid_mode else 0.0
         # The last place is not to lie behind the last element by an error of rounding.
         axes.append([start + min(k * step, above) for k in range(count)])
-    lines = real_like(xp, input, *axes)
-    places = xp.stack([xp.reshape(each, (-1,)) for each in xp.meshgrid(*lines, indexing="ij")])
+    places = _product(xp, real_like(xp, input, *axes))
     out = _interpolated(xp, input, places, order, mode, cval, prefilter)
     return xp.reshape(out, tuple(map(len, axes)))
 
@@ -323,12 +310,4 @@ def _bounds(lengths: tuple[int, int], cos: float, sin: float) -> tuple[int, int]
     return int(extents[0] + 0.5), int(extents[1] + 0.5)
 
 
-_OPTIONS = "order=3, mode='constant', cval=0.0, prefilter=True"
-ndimage.composed(f"ndimage.map_coordinates(input, coordinates, {_OPTIONS})", map_coordinates)
-ndimage.composed(
-    f"ndimage.affine_transform(input, matrix, offset=0.0, output_shape=None, {_OPTIONS})",
-    affine_transform,
-)
-ndimage.composed(f"ndimage.shift(input, shift, {_OPTIONS})", shift)
-ndimage.composed(f"ndimage.zoom(input, zoom, {_OPTIONS}, *, grid_mode=False)", zoom)
-ndimage.composed(f"ndimage.rotate(input, angle, axes=(1, 0), reshape=True, {_OPTIONS})", rotate)
+composed(ndimage, map_coordinates, affine_transform, shift, zoom, rotate)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd.extend import adjoint, device_of, switch
+from agnograd.extend import adjoint, conjugate_if_complex, device_of, switch
 from agnograd_scipy import linalg
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 from agnograd_scipy._host import by_host
 from agnograd_scipy.triangular import square
 
@@ -112,14 +112,11 @@ def solve_discrete_lyapunov(xp: Any, a: Any, q: Any, method: str | None = None) 
 
 def _directly(xp: Any, a: Any, q: Any, size: int) -> Any:
     """Solve for the elements of X, row after row: (1 - A (x) conj(A)) vec(X) = vec(Q)."""
-    other = xp.conj(a) if xp.isdtype(a.dtype, "complex floating") else a
-    product = a[..., :, None, :, None] * other[..., None, :, None, :]
+    product = a[..., :, None, :, None] * conjugate_if_complex(a, xp)[..., None, :, None, :]
     matrix = xp.reshape(product, (*a.shape[:-2], size**2, size**2))
     matrix = xp.eye(size**2, dtype=a.dtype, device=device_of(a)) - matrix
     solved = xp.linalg.solve(matrix, xp.reshape(q, (*q.shape[:-2], size**2, 1)))
     return xp.reshape(solved, (*solved.shape[:-2], size, size))
 
 
-linalg.composed("linalg.solve_sylvester(a, b, q)", solve_sylvester)
-linalg.composed("linalg.solve_continuous_lyapunov(a, q)", solve_continuous_lyapunov)
-linalg.composed("linalg.solve_discrete_lyapunov(a, q, method=None)", solve_discrete_lyapunov)
+composed(linalg, solve_sylvester, solve_continuous_lyapunov, solve_discrete_lyapunov)

@@ -16,7 +16,7 @@ from typing import Any
 import agnograd as ag
 from agnograd.extend import adjoint
 from agnograd_scipy import linalg
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 from agnograd_scipy._host import by_host
 from agnograd_scipy.triangular import square
 
@@ -40,10 +40,6 @@ def _frechet(function: Callable[..., Any], a: Any, e: Any, xp: Any) -> tuple[Any
     both = function(xp.concat([upper, lower], axis=-2))
     count = a.shape[-1]
     return both[..., :count, :count], both[..., :count, count:] * unit
-
-
-def _expm_vjp(g: Any, x: Any, xp: Any) -> Any:
-    return _frechet(xp.linalg.expm, adjoint(x, xp), g, xp)[1]
 
 
 def _logm_vjp(g: Any, x: Any, xp: Any) -> Any:
@@ -73,11 +69,6 @@ def _sqrtm(xp: Any, backend: Any, x: Any, /) -> Any:
     return by_host("sqrtm", xp, backend, x)
 
 
-def _sqrtm_vjp(g: Any, out: Any, xp: Any) -> Any:
-    root = adjoint(out, xp)
-    return xp.linalg.sylvester(root, root, g)
-
-
 def expm_frechet(xp: Any, a: Any, e: Any, compute_expm: bool = True) -> Any:
     """Return the exponential of matrices and its derivative, ``scipy.linalg.expm_frechet``.
 
@@ -98,7 +89,17 @@ def expm_frechet(xp: Any, a: Any, e: Any, compute_expm: bool = True) -> Any:
     return both if compute_expm else both[1]
 
 
-linalg.vjp("linalg.expm(x, /)", x=_expm_vjp, forward=_expm, batch="last")
+linalg.vjp(
+    "linalg.expm(x, /)",
+    x=lambda g, x, xp: _frechet(xp.linalg.expm, adjoint(x, xp), g, xp)[1],
+    forward=_expm,
+    batch="last",
+)
 linalg.vjp("linalg.logm(x, /)", x=_logm_vjp, forward=_logm, batch="last")
-linalg.vjp("linalg.sqrtm(x, /)", x=_sqrtm_vjp, forward=_sqrtm, batch="last")
-linalg.composed("linalg.expm_frechet(a, e, compute_expm=True)", expm_frechet)
+linalg.vjp(
+    "linalg.sqrtm(x, /)",
+    x=lambda g, out, xp: xp.linalg.sylvester(adjoint(out, xp), adjoint(out, xp), g),
+    forward=_sqrtm,
+    batch="last",
+)
+composed(linalg, expm_frechet)

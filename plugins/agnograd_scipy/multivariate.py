@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd.extend import device_of
 from agnograd_scipy import stats
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 
 __all__: list[str] = []
 
@@ -117,7 +117,10 @@ def dirichlet_pdf(xp: Any, x: Any, alpha: Any) -> Any:
     return xp.exp(dirichlet_logpdf(xp, x, alpha))
 
 
-stats.composed("stats.multivariate_normal.logpdf(x, mean=None, cov=1)", normal_logpdf)
-stats.composed("stats.multivariate_normal.pdf(x, mean=None, cov=1)", normal_pdf)
-stats.composed("stats.dirichlet.logpdf(x, alpha)", dirichlet_logpdf)
-stats.composed("stats.dirichlet.pdf(x, alpha)", dirichlet_pdf)
+_NAMES: dict[str, Any] = {
+    "multivariate_normal.logpdf": normal_logpdf,
+    "multivariate_normal.pdf": normal_pdf,
+    "dirichlet.logpdf": dirichlet_logpdf,
+    "dirichlet.pdf": dirichlet_pdf,
+}
+composed(stats, **_NAMES)

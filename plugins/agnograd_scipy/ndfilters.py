@@ -10,7 +10,7 @@ from typing import Any
 
 from agnograd.extend import device_of
 from agnograd_scipy import ndimage
-from agnograd_scipy._arrays import inexact, real_like
+from agnograd_scipy._arrays import composed, inexact, real_like
 from agnograd_scipy.boundaries import extended, modes_of
 
 __all__ = ["correlate", "correlate1d"]
@@ -259,20 +259,5 @@ def _each(value: Any, rank: int) -> list[Any]:
     return list(value)
 
 
-_OPTIONS = "mode='reflect', cval=0.0, origin=0"
-ndimage.composed(f"ndimage.correlate(input, weights, {_OPTIONS})", correlate)
-ndimage.composed(f"ndimage.convolve(input, weights, {_OPTIONS})", convolve)
-ndimage.composed(f"ndimage.correlate1d(input, weights, axis=-1, {_OPTIONS})", correlate1d)
-ndimage.composed(f"ndimage.convolve1d(input, weights, axis=-1, {_OPTIONS})", convolve1d)
-ndimage.composed(
-    "ndimage.gaussian_filter1d(input, sigma, axis=-1, order=0, mode='reflect', cval=0.0, "
-    "truncate=4.0, *, radius=None)",
-    gaussian_filter1d,
-)
-ndimage.composed(
-    "ndimage.gaussian_filter(input, sigma, order=0, mode='reflect', cval=0.0, truncate=4.0, *, "
-    "radius=None)",
-    gaussian_filter,
-)
-ndimage.composed(f"ndimage.uniform_filter1d(input, size, axis=-1, {_OPTIONS})", uniform_filter1d)
-ndimage.composed(f"ndimage.uniform_filter(input, size=3, {_OPTIONS})", uniform_filter)
+composed(ndimage, correlate, convolve, correlate1d, convolve1d)
+composed(ndimage, gaussian_filter1d, gaussian_filter, uniform_filter1d, uniform_filter)

@@ -7,14 +7,12 @@ derivative is that of the piece to the right.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from agnograd_scipy import interpolate
-from agnograd_scipy._arrays import inexact
-from agnograd_scipy.banded import banded_system
+from agnograd_scipy._arrays import composed, inexact, weighted
 
 __all__ = ["Piecewise"]
 
@@ -82,9 +80,10 @@ class Piecewise:
             known = (flat >= self.x[0]) & (flat <= self.x[-1])
             out = xp.where(xp.reshape(known, distance.shape), out, self.outside)
         out = xp.reshape(out, (*shape, *out.shape[1:]))
-        order = [*range(len(shape), len(shape) + self.axis), *range(len(shape))]
-        order += range(len(shape) + self.axis, out.ndim)
-        return out if order == list(range(out.ndim)) else xp.permute_dims(out, tuple(order))
+        axes = range(len(shape))
+        if not self.axis or not shape:
+            return out
+        return xp.moveaxis(out, tuple(axes), tuple(self.axis + each for each in axes))
 
 
 def _piece(xp: Any, x: Any, places: Any) -> Any:
@@ -207,8 +206,8 @@ def _slopes(xp: Any, x: Any, y: Any, dx: Any, wide: Any, slopes: Any, ends: Sequ
         [xp.reshape(start[0], (1,)), 2 * (dx[:-1] + dx[1:]), xp.reshape(stop[0], (1,))]
     )
     below = xp.concat([dx[1:], xp.reshape(stop[1], (1,)), zero])
-    rows = xp.stack([above, middle, below])
-    return banded_system(xp, rows, right)
+    rows, flat = xp.stack([above, middle, below]), xp.reshape(right, (right.shape[0], -1))
+    return xp.reshape(xp.interpolate.solve_banded(rows, flat, lower=1, upper=1), right.shape)
 
 
 def _end(end: Any, dx: Any, slopes: Any, wide: Any) -> tuple[Any, Any, Any]:
@@ -343,7 +342,7 @@ def interpn(
         raise ValueError(f"method must be 'linear' or 'nearest', not {method!r}")
     shape, rest = xi.shape[:-1], values.shape[rank:]
     places = xp.reshape(xi, (math.prod(shape), rank))
-    corners: list[Any] = []
+    taps: list[Any] = []
     known: Any = None
     for axis, x in enumerate(points):
         at = places[:, axis]
@@ -352,34 +351,16 @@ def interpn(
         share = (at - left) / (right - left)
         if method == "nearest":
             share = xp.astype(share > 0.5, x.dtype)
-        corners.append(((piece, 1 - share), (piece + 1, share)))
+        taps.append((xp.stack([piece, piece + 1]), xp.stack([1 - share, share])))
         valid = (at >= x[0]) & (at <= x[-1])
         known = valid if known is None else known & valid
-    out = _corners(xp, values, corners, rank)
+    out = weighted(xp, values, taps)
     if fill_value is not None:
         out = xp.where(xp.reshape(known, (*known.shape, *(1,) * len(rest))), out, fill_value)
     return xp.reshape(out, (*shape, *rest))
 
 
-def _corners(xp: Any, values: Any, corners: Sequence[Any], rank: int) -> Any:
-    """Return the sum of values at the corners of cells, each times its shares."""
-    lengths, rest = values.shape[:rank], values.shape[rank:]
-    flat = xp.reshape(values, (math.prod(lengths), *rest))
-    out: Any = 0
-    for corner in itertools.product(*corners):
-        place: Any = 0
-        share: Any = 1
-        for (index, part), length in zip(corner, lengths, strict=True):
-            place, share = place * length + index, share * part
-        share = xp.reshape(share, (*share.shape, *(1,) * len(rest)))
-        out = out + xp.take(flat, place, axis=0) * share
-    return out
-
-
-interpolate.composed(
-    "interpolate.CubicSpline(x, y, axis=0, bc_type='not-a-knot', extrapolate=True)", cubic_spline
-)
-interpolate.composed("interpolate.PchipInterpolator(x, y, axis=0, extrapolate=True)", pchip)
+composed(interpolate, CubicSpline=cubic_spline, PchipInterpolator=pchip)
 interpolate.composed(
     "interpolate.interp1d(x, y, kind='linear', axis=-1, *, fill_value=float('nan'))", interp1d
 )

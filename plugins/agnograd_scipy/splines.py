@@ -9,7 +9,7 @@ from typing import Any
 
 from agnograd.extend import device_of, is_complex
 from agnograd_scipy import ndimage
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 
 __all__ = ["spline_filter", "spline_filter1d", "symmetry", "weights"]
 
@@ -136,4 +136,4 @@ def spline_filter(xp: Any, input: Any, order: int = 3, *, mode: str = "mirror") 
     return input
 
 
-ndimage.composed("ndimage.spline_filter(input, order=3, *, mode='mirror')", spline_filter)
+composed(ndimage, spline_filter)

@@ -5,11 +5,12 @@ They are linear in what they are made of: selections of its elements, and sums o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from agnograd.extend import device_of, operand
+from agnograd.extend import conjugate_if_complex, device_of, operand
 from agnograd_scipy import linalg
-from agnograd_scipy._arrays import filled
+from agnograd_scipy._arrays import composed, filled
 
 __all__: list[str] = []
 
@@ -31,16 +32,23 @@ def _together(xp: Any, rank: int, *arrays: Any) -> list[Any]:
     return [xp.broadcast_to(each, (*batch, *each.shape[each.ndim - rank :])) for each in arrays]
 
 
-def _selected(xp: Any, x: Any, places: Any) -> Any:
-    """Return the elements of the last axis at places of two axes."""
-    flat = xp.take(x, xp.reshape(places, (-1,)), axis=-1)
-    return xp.reshape(flat, (*x.shape[:-1], *places.shape))
+def _ends(xp: Any, c: Any, r: Any, default: Callable[[Any], Any]) -> list[Any]:
+    """Return a column and a row as arrays of the same batch axes."""
+    if r is None:
+        (c,) = _ready(xp, c)
+        r = default(c)
+    arrays = (x if x.ndim else xp.reshape(x, (1,)) for x in _ready(xp, c, r))
+    return _together(xp, 1, *arrays)
 
 
-def _places(xp: Any, rows: int, columns: int, sign: int, like: Any) -> Any:
-    """Return row + sign * column as a matrix."""
-    row = xp.arange(rows, device=device_of(like))[:, None]
-    return row + sign * xp.arange(columns, device=device_of(like))[None, :]
+def _along_diagonals(xp: Any, values: Any, shape: tuple[int, int], sign: int, first: int) -> Any:
+    """Return matrices whose element (i, j) is that of ``values`` at ``first + i + sign * j``."""
+    if 0 in shape:
+        batch = values.shape[:-1]
+        return xp.zeros((*batch, *shape), dtype=values.dtype, device=device_of(values))
+    rows, columns = (xp.arange(length, device=device_of(values)) for length in shape)
+    places = xp.reshape(rows[:, None] + sign * columns[None, :] + first, (-1,))
+    return xp.reshape(xp.take(values, places, axis=-1), (*values.shape[:-1], *shape))
 
 
 def toeplitz(xp: Any, c: Any, r: Any = None) -> Any:
@@ -53,17 +61,10 @@ def toeplitz(xp: Any, c: Any, r: Any = None) -> Any:
     r : array, shape (..., n), optional
         The first row, whose first element is not read; by default the conjugate of ``c``.
     """
-    if r is None:
-        (c,) = _ready(xp, c)
-        r = xp.conj(c) if xp.isdtype(c.dtype, "complex floating") else c
-    c, r = (x if x.ndim else xp.reshape(x, (1,)) for x in _ready(xp, c, r))
-    c, r = _together(xp, 1, c, r)
-    if not (c.shape[-1] and r.shape[-1]):
-        shape = (*c.shape[:-1], c.shape[-1], r.shape[-1])
-        return xp.zeros(shape, dtype=c.dtype, device=device_of(c))
+    c, r = _ends(xp, c, r, lambda c: conjugate_if_complex(c, xp))
+    shape = c.shape[-1], r.shape[-1]
     values = xp.concat([xp.flip(r[..., 1:], axis=-1), c], axis=-1)
-    places = _places(xp, c.shape[-1], r.shape[-1], -1, c) + (r.shape[-1] - 1)
-    return _selected(xp, values, places)
+    return _along_diagonals(xp, values, shape, -1, shape[1] - 1)
 
 
 def hankel(xp: Any, c: Any, r: Any = None) -> Any:
@@ -76,16 +77,9 @@ def hankel(xp: Any, c: Any, r: Any = None) -> Any:
     r : array, shape (..., n), optional
         The last row, whose first element is not read; by default zeros.
     """
-    if r is None:
-        (c,) = _ready(xp, c)
-        r = xp.zeros_like(c)
-    c, r = (x if x.ndim else xp.reshape(x, (1,)) for x in _ready(xp, c, r))
-    c, r = _together(xp, 1, c, r)
-    if not (c.shape[-1] and r.shape[-1]):
-        shape = (*c.shape[:-1], c.shape[-1], r.shape[-1])
-        return xp.zeros(shape, dtype=c.dtype, device=device_of(c))
+    c, r = _ends(xp, c, r, xp.zeros_like)
     values = xp.concat([c, r[..., 1:]], axis=-1)
-    return _selected(xp, values, _places(xp, c.shape[-1], r.shape[-1], 1, c))
+    return _along_diagonals(xp, values, (c.shape[-1], r.shape[-1]), 1, 0)
 
 
 def circulant(xp: Any, c: Any) -> Any:
@@ -97,11 +91,7 @@ def circulant(xp: Any, c: Any) -> Any:
         The first column.
     """
     (c,) = _ready(xp, c)
-    c = c if c.ndim else xp.reshape(c, (1,))
-    n = c.shape[-1]
-    if not n:
-        return xp.zeros((*c.shape, 0), dtype=c.dtype, device=device_of(c))
-    return _selected(xp, c, _places(xp, n, n, -1, c) % n)
+    return toeplitz(xp, c, xp.flip(xp.roll(c, -1, axis=-1), axis=-1) if c.ndim else c)
 
 
 def block_diag(xp: Any, *arrays: Any) -> Any:
@@ -125,7 +115,4 @@ def block_diag(xp: Any, *arrays: Any) -> Any:
     return xp.concat(rows, axis=-2)
 
 
-linalg.composed("linalg.toeplitz(c, r=None)", toeplitz)
-linalg.composed("linalg.hankel(c, r=None)", hankel)
-linalg.composed("linalg.circulant(c)", circulant)
-linalg.composed("linalg.block_diag(*arrays)", block_diag)
+composed(linalg, toeplitz, hankel, circulant, block_diag)

@@ -13,7 +13,7 @@ from typing import Any
 
 from agnograd.extend import adjoint, device_of, is_complex
 from agnograd_scipy import linalg
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import composed, inexact
 
 __all__ = ["by_columns", "hermitian", "square"]
 
@@ -213,22 +213,4 @@ def solve_banded(
     return xp.interpolate.solve_banded(ab, b, lower=lower, upper=upper)
 
 
-linalg.composed(
-    "linalg.solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, "
-    "check_finite=True)",
-    solve_triangular,
-)
-linalg.composed(
-    "linalg.cho_factor(a, lower=False, overwrite_a=False, check_finite=True)", cho_factor
-)
-linalg.composed("linalg.cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True)", cho_solve)
-linalg.composed("linalg.pinvh(a, atol=None, rtol=None, lower=True)", pinvh)
-linalg.composed(
-    "linalg.lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=True, "
-    "rcond=None)",
-    lstsq,
-)
-linalg.composed(
-    "linalg.solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True)",
-    solve_banded,
-)
+composed(linalg, solve_triangular, cho_factor, cho_solve, pinvh, lstsq, solve_banded)
