@@ -16,6 +16,7 @@ from typing import Any
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import Interpreted, is_tracked
+from agnograd.extend.arguments import flatten, map_leaves, unflatten
 from agnograd_scipy._arrays import constants
 from agnograd_scipy._host import from_host, to_host
 from agnograd_scipy.events import Events
@@ -86,16 +87,7 @@ class Beside:
 
 
 class Course:
-    """How SciPy solves a problem that has no gradients, step by step as ``along`` takes it.
-
-    Parameters
-    ----------
-    problem : Problem
-    method : str
-        The name of a method.
-    options : dict
-        SciPy's, and for stiff equations ``sparse``.
-    """
+    """How SciPy solves a problem that has no gradients, step by step as ``along`` takes it."""
 
     count = None
 
@@ -103,9 +95,10 @@ class Course:
         self.problem, self.method, self.options = problem, method, options
         given = dict(options)
         how = linear(given.pop("sparse", False))
-        self.jac = problem.jacobian(how) if method in METHODS else None
+        jac = problem.jacobian(how) if method in METHODS else None
+        steps = import_module("agnograd_scipy.kernels.steps")
+        equation = steps.Equation(problem.on_numpy, jac, method, given)
         kernels = import_module("agnograd_scipy.kernels.trajectory")
-        equation = kernels.Equation(problem.on_numpy, self.jac, method, given)
         self.trajectory = kernels.Trajectory(equation, problem.ends, to_host(problem.y0))
         self.times = self.trajectory.times
 
@@ -121,17 +114,17 @@ class Course:
 
     def connected(self, problem: Problem, times: list[float], values: list[Any]) -> Sequence[Any]:
         """Return values of the solution at times with the gradients of what ``problem`` uses."""
-        leaves, fill = _leaves(problem.args)
+        leaves, tree = flatten(problem.args)
         places = [k for k, each in enumerate(leaves) if _follows(each)]
         start = problem.t_span[0]
         y0 = Beside(problem, start, problem.y0).at(problem.ends[0] - start)
         if not values or not (places or _follows(y0)):
             return values
-        others = _leaves(self.problem.args)[0]
+        others = flatten(self.problem.args)[0]
 
         def filled(given: Sequence[Any]) -> Any:
             known = dict(zip(places, given, strict=True))
-            return fill([known.get(k, each) for k, each in enumerate(others)])
+            return unflatten(tree, [known.get(k, each) for k, each in enumerate(others)])
 
         flow = Flow(Cotangents(self, filled, times), problem.xp.stack(values).data)
         found: Sequence[Any] = problem.xp.unstack(flow(y0, *(leaves[k] for k in places)))
@@ -196,13 +189,7 @@ class Pullback(ag.Function):
 class Cotangents:
     """How cotangents of a solution at times are carried to its start, and tangents from there.
 
-    Parameters
-    ----------
-    course : Course
-        How it was solved.
-    filled : callable
-        Takes a sequence of parameters, and returns the arguments of the equation.
-    times : list of float
+    ``filled`` takes a sequence of parameters, and returns the arguments of the equation.
     """
 
     def __init__(self, course: Course, filled: Callable[..., Any], times: list[float]) -> None:
@@ -215,11 +202,7 @@ class Cotangents:
             return tuple(each * math.nan for each in (course.problem.y0.data, *parameters))
         kernels = import_module("agnograd_scipy.kernels.adjoint")
         gradients = Gradients(course.problem, self.filled, parameters)
-        options = {name: each for name, each in course.options.items() if name != "sparse"}
-        adjoint = kernels.Adjoint(
-            gradients.slope, gradients.add, course.jac, course.method, options
-        )
-        start = kernels.backwards(adjoint, course.trajectory, self.times, cotangents)
+        start = kernels.backwards(gradients, course.trajectory, self.times, cotangents)
         return (from_host(start, course.problem.y0.data), *(x.data for x in gradients.sums))
 
     def pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -245,13 +228,7 @@ class Cotangents:
 
 
 class Gradients:
-    """The right hand side of the adjoint equation, and the sums that are the parameters' gradients.
-
-    Attributes
-    ----------
-    sums : list of Variable
-        For each parameter what has been added.
-    """
+    """The right hand side of the adjoint equation, and ``sums``, the parameters' gradients."""
 
     def __init__(
         self, problem: Problem, filled: Callable[..., Any], parameters: Sequence[Any]
@@ -293,23 +270,13 @@ class Gradients:
 
 def _alone(tree: Any) -> Any:
     """Return a pytree with its arrays by their values, which follow nothing."""
-    import optree  # which takes long
-
-    return optree.tree_map(lambda x: from_host(to_host(x), x) if hasattr(x, "dtype") else x, tree)
+    return map_leaves(lambda x: from_host(to_host(x), x) if hasattr(x, "dtype") else x, tree)
 
 
 def _follows(x: Any) -> bool:
     """Return whether an array has a gradient, or is one of a function that is transformed."""
     raw = x.data if isinstance(x, ag.Variable) else x
     return is_tracked(x) or (isinstance(raw, Interpreted) and raw.run is not None)
-
-
-def _leaves(args: Any) -> tuple[list[Any], Callable[..., Any]]:
-    """Return the leaves of a pytree, and what puts others in their places."""
-    import optree  # which takes long
-
-    leaves, tree = optree.tree_flatten(args)
-    return leaves, lambda leaves: optree.tree_unflatten(tree, leaves)
 
 
 def _twice(option: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.errors import ArgumentError
+from agnograd.extend.arguments import flatten, map_leaves, unflatten
 from agnograd_scipy import jacobians
 from agnograd_scipy._host import from_host, host_methods, to_host
 
@@ -63,9 +64,7 @@ class Derivatives:
     def __init__(
         self, f: Callable[[Any], Any], x0: Any, *, sparse: bool = False, compile: bool = False
     ) -> None:
-        import optree  # which takes long
-
-        leaves, self._tree = optree.tree_flatten(x0)
+        leaves, self._tree = flatten(x0)
         self._f = f
         self._leaves = [_checked(leaf, "x0 has") for leaf in leaves]
         if not leaves:
@@ -73,19 +72,23 @@ class Derivatives:
         xp = ag.namespace(self._leaves[0])
         with ag.no_grad():
             start = _packed(xp, self._leaves)
-            out = optree.tree_leaves(f(self._unpacked(start)))
+            out = flatten(f(self._unpacked(start)))[0]
         for leaf in out:
             _checked(leaf, "the function returns")
         self._like = start.data
         self.x0: Any = to_host(start).astype(float)
         self.is_scalar = len(out) == 1 and not out[0].shape
-        maybe: Callable[..., Any] = ag.compile if compile else _as_it_is
+        maybe: Callable[..., Any] = ag.compile if compile else lambda f: f
         flat, weighted = self._flat, self._weighted
-        jacobian = jacobians.sparse(flat) if sparse else maybe(ag.jacobian(flat))
+        if sparse:
+            jacobian = jacobians.sparse(ag.sparse_jacobian(flat))
+            hessian = jacobians.sparse(ag.sparse_hessian(weighted))
+        else:
+            jacobian, hessian = maybe(ag.jacobian(flat)), maybe(ag.hessian(weighted))
         self._functions: dict[str, Any] = {
             "value": maybe(flat),
             "jac": maybe(ag.grad(flat)) if self.is_scalar else jacobian,
-            "hess": jacobians.sparse_hessian(weighted) if sparse else maybe(ag.hessian(weighted)),
+            "hess": hessian,
         }
         if self.is_scalar:
             self._functions["both"] = maybe(ag.value_and_grad(flat))
@@ -95,28 +98,22 @@ class Derivatives:
 
     def tree(self, x: Any) -> Any:
         """Return a vector, such as SciPy's solution, as ``f`` takes it: raw arrays."""
-        import optree
-
         unpacked: Any = self._unpacked(ag.Variable(from_host(x, self._like), requires_grad=False))
-        return optree.tree_map(lambda leaf: leaf.data, unpacked)
+        return map_leaves(lambda leaf: leaf.data, unpacked)
 
     def _unpacked(self, v: Any) -> Any:
-        import optree
-
         xp, start, parts = ag.namespace(v), 0, []
         for leaf in self._leaves:
             size = math.prod(leaf.shape)
             part = xp.reshape(v[start : start + size], leaf.shape)
             parts.append(part if part.dtype == leaf.dtype else xp.astype(part, leaf.dtype))
             start += size
-        return optree.tree_unflatten(self._tree, parts)
+        return unflatten(self._tree, parts)
 
     def _flat(self, v: Any) -> Any:
         """Return the function's result, a number or a vector, of a vector of the backend."""
-        import optree
-
         v = v if isinstance(v, ag.Variable) else ag.Variable(v, requires_grad=False)
-        out: Any = optree.tree_leaves(self._f(self._unpacked(v)))
+        out = flatten(self._f(self._unpacked(v)))[0]
         return out[0] if self.is_scalar else _packed(ag.namespace(v), out)
 
     def _weighted(self, v: Any, weights: Any) -> Any:
@@ -129,7 +126,8 @@ class Derivatives:
 
         It is for ``least_squares(..., jac_sparsity=)`` and others that take differences.
         """
-        return jacobians.ones(ag.sparsity(self._flat, self._like))
+        pattern = ag.sparsity(self._flat, self._like)
+        return host_methods().ones(pattern.rows, pattern.columns, pattern.shape)
 
     # -- what SciPy calls --------------------------------------------------------------------------
 
@@ -209,11 +207,10 @@ class Derivatives:
     def _jacobian(self, at: Any, _: Any) -> Any:
         value, push = ag.linearize(self._flat, at)
         shape = (math.prod(value.shape), at.shape[0])
-        pull: list[Any] = []  # recorded where it is first needed
+        pull = functools.cache(lambda: ag.vjp(self._flat, at)[1])  # when it is first needed
 
         def back(u: Any) -> Any:
-            pull[:] = pull or [ag.vjp(self._flat, at)[1]]
-            return to_host(pull[0](from_host(u.reshape(value.shape), at))[0])
+            return to_host(pull()(from_host(u.reshape(value.shape), at))[0])
 
         def forward(p: Any) -> Any:
             return to_host(push(from_host(p.reshape(-1), at))).reshape(-1)
@@ -242,10 +239,6 @@ class Derivatives:
                 "weight for each, as hess(x, v)"
             )
         return 1.0
-
-
-def _as_it_is(f: Any) -> Any:
-    return f
 
 
 def _checked(leaf: Any, what: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agnograd.extend import device_of, is_tracked
 from agnograd_scipy import integrate
-from agnograd_scipy._arrays import given, inexact
+from agnograd_scipy._arrays import composed, given, inexact
 from agnograd_scipy.adjoint import by_adjoint
 from agnograd_scipy.events import Events
 from agnograd_scipy.explicit import Explicit
@@ -227,13 +227,4 @@ def _stacked(xp: Any, points: Sequence[Any], y0: Any) -> Any:
     return xp.stack([xp.asarray(each, dtype=real, device=device) for each in points])
 
 
-integrate.composed(
-    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), events=None, *, "
-    "adjoint='discrete', **options)",
-    solve_ivp,
-)
-integrate.composed(
-    "integrate.odeint(func, y0, t, args=(), *, rtol=1.49012e-8, atol=1.49012e-8, hmax=0.0, h0=0.0, "
-    "tfirst=False)",
-    odeint,
-)
+composed(integrate, solve_ivp, odeint)

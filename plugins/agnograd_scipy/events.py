@@ -17,20 +17,9 @@ Event = Callable[..., Any]
 
 
 class Events:
-    """What happens along a solution.
+    """What happens along a solution: for each event its ``times``, and the ``values`` there.
 
-    Parameters
-    ----------
-    problem : Problem
-    events : callable or sequence of callable
-        As ``solve_ivp`` takes them.
-
-    Attributes
-    ----------
-    times, values : list of list
-        For each event, when it happened, and the solution there.
-    ended : Cut or None
-        The step that a terminal event cut.
+    ``ended`` is the step that a terminal event cut.
     """
 
     def __init__(self, problem: Problem, events: Any) -> None:

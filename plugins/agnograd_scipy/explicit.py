@@ -9,7 +9,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import is_tracked
-from agnograd_scipy._host import host_methods, to_host
+from agnograd_scipy._host import to_host
 from agnograd_scipy.problems import Problem
 
 __all__ = ["Explicit", "Step"]
@@ -20,26 +20,10 @@ Stop = Callable[[float, Any], bool]
 class Explicit:
     """The steps that SciPy chooses for a problem.
 
-    Where something is tracked, they control the error of a derivative, too.
-
-    Parameters
-    ----------
-    problem : Problem
-    method : str
-        The name of a method.
-    options : dict
-        SciPy's.
-    stop : callable, optional
-        ``stop(t, y)`` says at the end of each step whether it is the last one.
-
-    Attributes
-    ----------
-    times : list
-        When steps end, after the time at which the first one begins.
-    count : int
-        How many steps there are.
-    calls : int
-        How often SciPy called the function.
+    Where something is tracked, they control the error of a derivative, too. ``stop(t, y)`` says at
+    the end of each step whether it is the last one. ``times`` is when steps end, after the time at
+    which the first one begins; ``count`` says how many there are, and ``calls`` how often SciPy
+    called the function.
     """
 
     def __init__(
@@ -55,9 +39,12 @@ class Explicit:
 
     def _chosen(self) -> Any:
         plain = self._problem.plain
-        return host_methods().accepted_steps(
-            plain.on_numpy, plain.ends, to_host(plain.y0), self._method, self._stop, **self._options
-        )
+        return self._accepted(plain.on_numpy, to_host(plain.y0), self._stop, self._options)
+
+    def _accepted(self, fun: Callable[..., Any], y0: Any, stop: Stop | None, options: Any) -> Any:
+        kernels = import_module("agnograd_scipy.kernels.steps")
+        equation = kernels.Equation(fun, None, self._method, options)
+        return kernels.accepted_steps(equation, self._problem.ends, y0, stop)
 
     def _controlled(self) -> Any:
         """Return the same of steps that control the error of a derivative, too."""
@@ -68,9 +55,7 @@ class Explicit:
         tolerances = kernels.controlled(problem.y0, **self._options)
         of_both = None if stop is None else lambda t, y: stop(t, y[:size])
         try:
-            return host_methods().accepted_steps(
-                both, problem.ends, both.start, self._method, of_both, **tolerances
-            )
+            return self._accepted(both, both.start, of_both, tolerances)
         except RuntimeError as error:
             self._chosen()  # else the error is the solution's
             raise RuntimeError(

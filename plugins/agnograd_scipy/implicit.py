@@ -7,7 +7,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd_scipy import optimize
-from agnograd_scipy._arrays import arrays_in, constants, given, inexact
+from agnograd_scipy._arrays import arrays_in, composed, constants, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
 from agnograd_scipy.jacobians import Matrix, linear, polished
 
@@ -39,7 +39,8 @@ def _solution(
         known, start = constants(args), constants(x0)
         at = lambda x: f(x, *known)  # noqa: E731
         jacobian = system.jacobian(at)
-        return polished(at, jacobian, from_host(solve(start, jacobian, *known), start))
+        found = solve(start, jacobian, *known).reshape(start.shape)
+        return polished(at, jacobian, from_host(found, start))
 
     solver.__name__ = name
     start = x0.detach() if isinstance(x0, ag.Variable) else x0
@@ -103,13 +104,16 @@ def _flat(
     fun: Callable[..., Any], jacobian: Matrix, start: Any, args: Any
 ) -> tuple[Callable[[Any], Any], Matrix, Any]:
     """Return a function and its Jacobian as SciPy takes them, of vectors, and where to start."""
-    shape, value = start.shape, on_host(lambda x: fun(x, *args), start)
+    value = on_host(lambda x: fun(x, *args), start)
+
+    def flat(x: Any) -> Any:
+        return value(x.reshape(start.shape)).astype(float).reshape(-1)
 
     def matrix(x: Any) -> Any:
         with ag.no_grad():
-            return jacobian(from_host(x.reshape(shape), start))
+            return jacobian(from_host(x.reshape(start.shape), start)).astype(float)
 
-    return lambda x: value(x.reshape(shape)).reshape(-1), matrix, to_host(start)
+    return flat, matrix, to_host(start).astype(float).reshape(-1)
 
 
 def fixed_point(
@@ -184,10 +188,9 @@ def minimize(
             return float(to_host(value)), to_host(gradient).astype(float).reshape(-1)
 
         _, hessian, x = _flat(ag.grad(fun), jacobian, start, args)
-        found = host_methods().minimum(
-            at, x.reshape(-1), method, hessian if sparse else None, tol=tol, options=options
-        )
-        return found.reshape(start.shape)
+        precision = to_host(start).dtype
+        hess = hessian if sparse else None
+        return host_methods().minimum(at, x, precision, method, hess, tol=tol, options=options)
 
     return _solution(xp, "minimize", solve, x0, args, ag.grad(fun), sparse, objective=fun)
 
@@ -225,9 +228,10 @@ def least_squares(
     """
 
     def solve(start: Any, _: Matrix, *args: Any) -> Any:
-        options = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
         own = linear(sparse).jacobian(lambda x: fun(x, *args))
-        return host_methods().least_squares(*_flat(fun, own, start, args), method, **options)
+        options = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
+        flat = _flat(fun, own, start, args)
+        return host_methods().least_squares(*flat, method=method, **options)
 
     def objective(x: Any, *args: Any) -> Any:
         residuals = fun(x, *args)
@@ -237,12 +241,4 @@ def least_squares(
     return _solution(xp, "least_squares", solve, x0, args, gradient, sparse, objective=objective)
 
 
-_OPTIONS = "tol=None, options=None, sparse=False"
-optimize.composed(f"optimize.root(fun, x0, args=(), method='hybr', {_OPTIONS})", root)
-optimize.composed("optimize.fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500)", fixed_point)
-optimize.composed(f"optimize.minimize(fun, x0, args=(), method='BFGS', {_OPTIONS})", minimize)
-optimize.composed(
-    "optimize.least_squares(fun, x0, args=(), method='trf', ftol=1e-8, xtol=1e-8, gtol=1e-8, "
-    "max_nfev=None, sparse=False)",
-    least_squares,
-)
+composed(optimize, root, fixed_point, minimize, least_squares)

@@ -16,7 +16,7 @@ import agnograd as ag
 from agnograd.errors import MissingRuleError
 from agnograd.extend import device_of, sensitivity
 from agnograd_scipy import integrate
-from agnograd_scipy._arrays import arrays_in, given, inexact
+from agnograd_scipy._arrays import arrays_in, composed, given, inexact
 from agnograd_scipy._host import host_methods, to_host
 
 __all__ = ["fixed_quad", "quad"]
@@ -120,20 +120,12 @@ def _substitution(a: Any, b: Any) -> tuple[Callable[[float], tuple[Any, Any]], f
     """Return x and dx/dt as a function of t, which goes to 1 from the second value."""
     below, above = (isinstance(each, float) and math.isinf(each) for each in (a, b))
     if below and above:
-        sign = 1.0 if b > a else -1.0
-
-        def everywhere(t: float) -> tuple[Any, Any]:
-            return sign * t / (1 - t * t), sign * (1 + t * t) / (1 - t * t) ** 2
-
-        return (everywhere if a != b else lambda t: (0.0, 0.0)), -1.0
+        sign = float((b > a) - (b < a))
+        return (lambda t: (sign * t / (1 - t * t), sign * (1 + t * t) / (1 - t * t) ** 2)), -1.0
     if below or above:
         end, infinite, factor = (a, b, 1.0) if above else (b, a, -1.0)
         sign = math.copysign(1.0, infinite)
-
-        def half(t: float) -> tuple[Any, Any]:
-            return end + sign * t / (1 - t), factor * sign / (1 - t) ** 2
-
-        return half, 0.0
+        return (lambda t: (end + sign * t / (1 - t), factor * sign / (1 - t) ** 2)), 0.0
     return (lambda t: (a + t * (b - a), b - a)), 0.0
 
 
@@ -166,7 +158,4 @@ def fixed_quad(
     return half * xp.sum(weights * func(half * nodes + (a + b) / 2, *args), axis=-1)
 
 
-integrate.composed(
-    "integrate.quad(func, a, b, args=(), epsabs=1.49e-8, epsrel=1.49e-8, limit=50)", quad
-)
-integrate.composed("integrate.fixed_quad(func, a, b, args=(), n=5)", fixed_quad)
+composed(integrate, quad, fixed_quad)

@@ -11,7 +11,7 @@ from agnograd.errors import SolverError
 from agnograd_scipy._arrays import constants
 from agnograd_scipy._host import from_host, host_methods, to_host
 
-__all__ = ["Linear", "linear", "ones", "polished", "sparse", "sparse_hessian"]
+__all__ = ["Linear", "linear", "polished", "sparse"]
 
 Matrix = Callable[..., Any]
 _POLISH = 5  # steps at most
@@ -28,17 +28,8 @@ def dense(f: Callable[..., Any]) -> Matrix:
     return jacobian
 
 
-def sparse(f: Callable[..., Any]) -> Matrix:
-    """Return the same as a sparse matrix, whose pattern is found in the first call."""
-    return _prepared(ag.sparse_jacobian(f))
-
-
-def sparse_hessian(f: Callable[..., Any]) -> Matrix:
-    """Return the second derivative of a function by its first argument, as a sparse matrix."""
-    return _prepared(ag.sparse_hessian(f))
-
-
-def _prepared(derivative: Any) -> Matrix:
+def sparse(derivative: Any) -> Matrix:
+    """Return a sparse derivative as a matrix of SciPy, whose pattern is found in the first call."""
     known: list[Any] = []
 
     def matrix(x: Any, *args: Any) -> Any:
@@ -47,11 +38,6 @@ def _prepared(derivative: Any) -> Matrix:
         return _host_matrix(known[0](x, *args))
 
     return matrix
-
-
-def ones(pattern: Any) -> Any:
-    """Return a pattern as a sparse matrix of ones."""
-    return host_methods().ones(pattern.rows, pattern.columns, pattern.shape)
 
 
 def _host_matrix(found: Any) -> Any:
@@ -98,20 +84,14 @@ def solved_sparsely(a: Any, b: Any) -> Any:
 
 
 class Linear(NamedTuple):
-    """How derivatives of equations are computed, and linear systems with them solved.
+    """How derivatives of equations are computed, and linear systems with them solved."""
 
-    Attributes
-    ----------
-    jacobian : callable
-        Takes a function, and returns one that gives its derivative on the host.
-    solve : str or callable
-        As ``ag.implicit`` takes it.
-    """
-
-    jacobian: Callable[[Callable[..., Any]], Matrix]
-    solve: Any
+    jacobian: Callable[[Callable[..., Any]], Matrix]  # of a function, as a function on the host
+    solve: Any  # as ag.implicit takes it
 
 
 def linear(is_sparse: bool) -> Linear:
     """Return how it is done with dense or with sparse matrices."""
-    return Linear(sparse, solved_sparsely) if is_sparse else Linear(dense, "dense")
+    if is_sparse:
+        return Linear(lambda f: sparse(ag.sparse_jacobian(f)), solved_sparsely)
+    return Linear(dense, "dense")

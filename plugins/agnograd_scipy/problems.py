@@ -14,25 +14,12 @@ __all__ = ["Problem", "number"]
 
 
 class Problem(NamedTuple):
-    """An equation from a start to an end in time.
-
-    Attributes
-    ----------
-    xp : namespace
-    fun : callable
-        ``fun(t, y, *args)`` returns the derivative of ``y`` by time.
-    t_span : pair of float or 0-d Variable
-        Where time starts and ends.
-    y0 : Variable
-        The initial values.
-    args : tuple
-        Further arguments of ``fun``.
-    """
+    """An equation from a start to an end in time."""
 
     xp: Any
-    fun: Callable[..., Any]
-    t_span: tuple[Any, Any]
-    y0: Any
+    fun: Callable[..., Any]  # fun(t, y, *args) is the derivative of y by time
+    t_span: tuple[Any, Any]  # floats, or Variables without axes
+    y0: Any  # a Variable
     args: tuple[Any, ...]
 
     @property

@@ -24,7 +24,7 @@ def along(
     if watched is not None:
         steps = watched.over(steps, stepper.count)
     if t_eval is not None:
-        found = list(_Wanted(t_eval, stepper.times, problem.ends).found(steps))
+        found = list(_at_times(t_eval, stepper.times, problem.ends, steps))
         return [at for at, _ in found], [value for _, value in found]
     values = [problem.y0, *(step.end for step in steps)]
     points = stepper.times[: len(values)]
@@ -33,34 +33,28 @@ def along(
     return points, values
 
 
-class _Wanted:
-    """The times at which a solution is wanted, in the order of its steps."""
+def _at_times(
+    t_eval: Any, times: Sequence[Any], ends: Sequence[float], steps: Iterable[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield each of the times at which a solution is wanted, and the solution there."""
+    sign = 1.0 if ends[1] >= ends[0] else -1.0
+    numbers = [sign * float(each) for each in to_host(t_eval)]
+    first, last = sorted(sign * each for each in ends)
+    if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
+        raise ValueError("t_eval is to be in order, and within t_span")
+    array = hasattr(t_eval, "dtype")
+    left = deque((n, t_eval[index] if array else sign * n) for index, n in enumerate(numbers))
 
-    def __init__(self, t_eval: Any, times: Sequence[Any], ends: Sequence[float]) -> None:
-        self.times = times
-        self.sign = sign = 1.0 if ends[1] >= ends[0] else -1.0
-        self.still = ends[0] == ends[1]
-        numbers = [sign * float(each) for each in to_host(t_eval)]
-        first, last = sorted(sign * each for each in ends)
-        if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
-            raise ValueError("t_eval is to be in order, and within t_span")
-        array = hasattr(t_eval, "dtype")
-        self.left = deque(
-            (place, t_eval[index] if array else sign * place) for index, place in enumerate(numbers)
-        )
-
-    def found(self, steps: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each of the times and the solution there."""
-        step = None
-        for index, step in enumerate(steps):
-            yield from self._within(step, self.sign * number(self.times[index + 1]))
-        if step is not None:  # an end may differ from that of the last step by rounding
-            yield from self._within(step, float("inf"))
-
-    def _within(self, step: Any, stop: float) -> Iterator[tuple[Any, Any]]:
-        while self.left and self.left[0][0] <= stop:
-            _, at = self.left.popleft()
-            x = 0.0 if self.still else (at - step.t) / step.h
+    def within(step: Any, stop: float) -> Iterator[tuple[Any, Any]]:
+        while left and left[0][0] <= stop:
+            _, at = left.popleft()
+            x = 0.0 if first == last else (at - step.t) / step.h
             limit = getattr(step, "limit", None)
             if limit is None or number(x) <= limit:  # else a terminal event was before
                 yield at, step.at(x)
+
+    step = None
+    for index, step in enumerate(steps):
+        yield from within(step, sign * number(times[index + 1]))
+    if step is not None:  # an end may differ from that of the last step by rounding
+        yield from within(step, float("inf"))

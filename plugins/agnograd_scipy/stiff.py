@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
 
@@ -39,23 +39,21 @@ class Stiff:
         self._problem, self._method = problem, method
         self.xp, self.y0, self.args = problem.xp, problem.y0, problem.args
         self._linear = linear(options.pop("sparse", False))
-        self._host: Any = import_module("agnograd_scipy.kernels.stiff")
-        self._chosen, self.calls = self._choose(options, stop)
-        ends = [one.t + one.h for one in self._chosen]
-        self.times = [problem.time(t) for t in (problem.ends[0], *ends)]
-        self.count = len(ends)
-
-    def _choose(self, options: dict[str, Any], stop: Stop | None) -> tuple[list[Any], int]:
-        plain = self._problem.plain
-        matrix = plain.jacobian(self._linear)
-        chosen: tuple[list[Any], int] = self._host.chosen_steps(
-            plain.on_numpy, matrix, plain.ends, to_host(self.y0), self._method, stop, **options
+        self._host: Any = import_module("agnograd_scipy.kernels.steps")
+        plain = problem.plain
+        equation = self._host.Equation(
+            plain.on_numpy, plain.jacobian(self._linear), method, options
         )
-        return chosen
+        self._states, self.calls = self._host.chosen_steps(
+            equation, plain.ends, to_host(self.y0), stop
+        )
+        self.times = [problem.time(each.t) for each in self._states]
+        self.count = len(self._states) - 1
 
     def steps(self) -> Iterator[Any]:
         """Take the steps, one after the other."""
-        if not self._chosen[0].h or not self.y0.shape[0]:  # time stands still, or nothing changes
+        still = self._states[0].t == self._states[-1].t
+        if still or not self.y0.shape[0]:  # or nothing changes
             start, end = self.times[0], self.times[-1]
             return iter([Interpolated(start, end - start, 1.0, [self.y0])])
         return self._radau() if self._method == "Radau" else self._bdf()
@@ -74,7 +72,9 @@ class Stiff:
 
     def _radau(self) -> Iterator[Any]:
         xp, slope, coefficients = self.xp, self._problem.slope, self._host.collocation()
-        weights = self._array(coefficients.weights)
+        weights = xp.asarray(
+            coefficients.weights.tolist(), dtype=self.y0.dtype, device=device_of(self.y0)
+        )
         inverse = coefficients.inverse.tolist()
         nodes = coefficients.nodes.tolist()
 
@@ -83,9 +83,9 @@ class Stiff:
             return z - h * xp.matmul(weights, xp.stack(slopes))
 
         matrix, y = self._linear.jacobian(residual), self.y0
-        for t, one in zip(self.times, self._chosen, strict=False):
-            h = one.h * self._problem.scale
-            z = self._solved(residual, matrix, one.stages, t, h, y, *self.args)
+        for t, (before, after) in zip(self.times, pairwise(self._states), strict=False):
+            h = (after.t - before.t) * self._problem.scale
+            z = self._solved(residual, matrix, after.stages, t, h, y, *self.args)
             step = Collocated(t, h, y, [z[i, :] for i in range(3)], inverse)
             yield step
             y = step.end
@@ -100,23 +100,24 @@ class Stiff:
             return c * slope(t, predicted + d, args) - psi - d
 
         matrix = self._linear.jacobian(residual)
-        first = slope(self.times[0], self.y0) * (self._chosen[0].h_before * scale)
+        first = slope(self.times[0], self.y0) * (self._states[0].length * scale)
         differences = [self.y0, first]
-        for t, end, one in zip(self.times, self.times[1:], self._chosen, strict=False):
-            k, h = one.order, one.h * scale
-            self._rescale(differences, k, one.h / one.h_before)
+        ends = zip(pairwise(self.times), pairwise(self._states), strict=True)
+        for (t, end), (before, after) in ends:
+            k, length = before.order, after.t - before.t
+            h = length * scale
+            self._rescale(differences, k, length / before.length)
             predicted = sum(differences[1 : k + 1], differences[0])
             terms = (gamma[j] / alpha[k] * differences[j] for j in range(1, k + 1))
             psi = sum(terms, 0.0)
-            guess = one.end - to_host(predicted)
+            guess = after.y - to_host(predicted)
             given = end, h / alpha[k], predicted, psi
             d = self._solved(residual, matrix, guess, *given, *self.args)
             differences[k + 1 :] = [d, d - differences[k + 1] if len(differences) > k + 1 else d]
             for j in reversed(range(k + 1)):
                 differences[j] = differences[j] + differences[j + 1]
-            order = one.order_next
-            self._rescale(differences, order, one.h_next / one.h)
-            yield Interpolated(t, h, one.h_next * scale, differences[: order + 1])
+            self._rescale(differences, after.order, after.length / length)
+            yield Interpolated(t, h, after.length * scale, differences[: after.order + 1])
 
     def _rescale(self, differences: list[Any], order: int, factor: float) -> None:
         """Turn differences of one step length into those of another, which is ``factor`` of it."""
@@ -127,10 +128,6 @@ class Stiff:
             sum((a * each for a, each in zip(row, differences, strict=False) if a), 0.0)
             for row in rows
         ]
-
-    def _array(self, numbers: Any) -> Any:
-        y0 = self.y0
-        return self.xp.asarray(numbers.tolist(), dtype=y0.dtype, device=device_of(y0))
 
 
 class Collocated:

@@ -231,7 +231,8 @@ def test_sparse_jacobians(method):
 
 
 def test_few_places_are_kept():
-    from agnograd_scipy.kernels.trajectory import Equation, Trajectory
+    from agnograd_scipy.kernels.steps import Equation
+    from agnograd_scipy.kernels.trajectory import Trajectory
 
     for steps in (0, 1, 7, 50, 1000):
         options = {"max_step": 1.0} | ({"first_step": 1.0} if steps else {})

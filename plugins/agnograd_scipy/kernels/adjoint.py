@@ -7,53 +7,30 @@ differential-algebraic equations", 2003).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import block_diag, csr_array, issparse
 
-from agnograd_scipy.kernels.host import gauss, taken
-from agnograd_scipy.kernels.trajectory import Curve, Equation, Trajectory
+from agnograd_scipy.kernels.host import gauss
+from agnograd_scipy.kernels.steps import Equation, taken
+from agnograd_scipy.kernels.trajectory import Curve, Trajectory
 
-__all__ = ["Adjoint", "backwards"]
+__all__ = ["backwards"]
 
 Array = Any
 
 _ORDERS = {"RK23": 3, "RK45": 5, "DOP853": 8, "Radau": 5, "BDF": 5}
 
 
-class Adjoint(NamedTuple):
-    """What the adjoint equation is made of.
-
-    Attributes
-    ----------
-    slope : callable
-        ``slope(t, y, cotangent)`` is the derivative of the cotangent by time, and that of a number
-        which follows the gradients of all parameters.
-    add : callable
-        ``add(weight, t, y, cotangent)`` adds to the gradients of the parameters.
-    jac : callable or None
-        ``jac(t, y)`` is the Jacobian of the equation whose adjoint it is.
-    method : str
-        The name of a method.
-    options : dict
-        SciPy's, of which ``rtol`` and ``max_step`` are used.
-    """
-
-    slope: Callable[..., tuple[Array, float]]
-    add: Callable[..., None]
-    jac: Callable[..., Any] | None
-    method: str
-    options: dict[str, Any]
-
-
 def backwards(
-    adjoint: Adjoint, trajectory: Trajectory, times: Sequence[float], cotangents: Array
+    gradients: Any, trajectory: Trajectory, times: Sequence[float], cotangents: Array
 ) -> Array:
     """Return the gradient of the initial values, for cotangents of the solution at times.
 
+    ``gradients`` has the right hand side of the adjoint equation, and adds up those of parameters.
     ``cotangents`` has shape ``(times, n)``.
     """
     first, last = trajectory.times[0], trajectory.times[-1]
@@ -72,12 +49,12 @@ def backwards(
         for (upper, lower), row in zip(pairwise(stops), rows, strict=True):
             state = state + row
             if upper != lower and np.any(state):
-                state = _between(adjoint, curve, trajectory.size, upper, lower, state)
+                state = _between(gradients, trajectory, curve, upper, lower, state)
     return sum((row for _, row in jumps), state)
 
 
 def _between(
-    adjoint: Adjoint, curve: Curve, size: float, upper: float, lower: float, start: Array
+    gradients: Any, trajectory: Trajectory, curve: Curve, upper: float, lower: float, start: Array
 ) -> Array:
     """Return the cotangent at the earlier time, of that at the later one.
 
@@ -85,29 +62,29 @@ def _between(
     Deisenroth, "Faster training of neural ODEs using Gauss-Legendre quadrature", 2023). The steps
     are short enough for them, since one number that follows them is part of the equation.
     """
-    n = start.shape[0]
+    n, solved = start.shape[0], trajectory.equation
 
     def fun(t: float, state: Array) -> Array:
-        return np.append(*adjoint.slope(t, curve(t), state[:n]))
+        return np.append(*gradients.slope(t, curve(t), state[:n]))
 
     def jac(t: float, state: Array) -> Any:
-        return _transposed(adjoint.jac(t, curve(t)))  # type: ignore[misc]
+        return _transposed(solved.jac(t, curve(t)))  # type: ignore[misc]
 
-    rtol = float(np.min(adjoint.options.get("rtol", 1e-3)))
+    rtol = float(np.min(solved.options.get("rtol", 1e-3)))
     floor = 1e-3 * rtol * float(np.max(np.abs(start)))
-    options = {"rtol": rtol, "atol": np.append(np.full(n, floor), floor * (size or 1.0))}
-    options |= {name: each for name, each in adjoint.options.items() if name == "max_step"}
+    options = {"rtol": rtol, "atol": np.append(np.full(n, floor), floor * (trajectory.size or 1.0))}
+    options |= {name: each for name, each in solved.options.items() if name == "max_step"}
     state = np.append(start, 0.0)
     if not np.all(np.isfinite(fun(upper, state))):  # SciPy would search a step for ever
         raise RuntimeError(f"solve_ivp: the derivative of fun is not finite at t = {upper}")
-    equation = Equation(fun, None if adjoint.jac is None else jac, adjoint.method, options)
-    nodes, weights = gauss((_ORDERS[adjoint.method] + 2) // 2)
+    equation = Equation(fun, None if solved.jac is None else jac, solved.method, options)
+    nodes, weights = gauss((_ORDERS[solved.method] + 2) // 2)
     with equation.solver(upper, state, lower) as solver:
         for h in taken(solver, what="the adjoint equation: "):
             within = solver.dense_output()
             for node, weight in zip(nodes, weights, strict=True):
                 t = solver.t - 0.5 * h * (1.0 - node)
-                adjoint.add(-0.5 * h * weight, t, curve(t), within(t)[:n])
+                gradients.add(-0.5 * h * weight, t, curve(t), within(t)[:n])
         return solver.y[:n]
 
 

@@ -1,7 +1,7 @@
-"""SciPy's adaptive methods: which steps and intervals they choose, and where they converge."""
+"""SciPy's adaptive methods: which intervals they choose, and where they converge."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.integrate
@@ -13,9 +13,7 @@ from scipy.sparse.linalg import LinearOperator, splu
 
 __all__ = [
     "LinearOperator",
-    "Method",
     "NonlinearConstraint",
-    "accepted_steps",
     "csr",
     "fixed_point",
     "gauss",
@@ -27,76 +25,14 @@ __all__ = [
     "ones",
     "root",
     "solved",
-    "taken",
     "zero",
 ]
 
-_METHODS = {
-    "RK23": scipy.integrate.RK23,
-    "RK45": scipy.integrate.RK45,
-    "DOP853": scipy.integrate.DOP853,
-}
 _WITH_JACOBIAN = ("hybr", "lm")
 _WITH_SPARSE_HESSIAN = ("newton-cg", "trust-constr")
 _WITH_PRODUCTS = ("trust-ncg", "trust-krylov")  # take sparse matrices, and do not compute with them
 
 Array = Any
-
-
-class Method(NamedTuple):
-    """The coefficients of a Runge-Kutta method, in SciPy's terms.
-
-    ``p`` interpolates between steps; or there are further stages, and ``d``.
-    """
-
-    a: list[list[float]]
-    b: list[float]
-    c: list[float]
-    p: list[list[float]]
-    further: list[list[float]]
-    further_c: list[float]
-    d: list[list[float]]
-
-
-def accepted_steps(
-    fun: Callable[..., Any],
-    t_span: Sequence[float],
-    y0: Array,
-    method: str,
-    stop: Callable[[float, Array], bool] | None = None,
-    **options: Any,
-) -> tuple[list[float], Method, int]:
-    """Return the times at which SciPy's steps end, the method, and how often it called ``fun``."""
-    if method not in _METHODS:
-        raise ValueError(
-            f"method must be one of {', '.join(_METHODS)}, Radau and BDF, whose steps can be "
-            f"repeated with gradients, not {method!r}"
-        )
-    solver = _METHODS[method](fun, t_span[0], y0, t_span[1], **options)
-    times = [float(t_span[0]), *(float(solver.t) for _ in taken(solver, stop))]
-    one: Any = _METHODS[method]
-    dense = method != "DOP853"
-    tables = [one.A, one.B, one.C, one.P if dense else np.zeros((0, 0))]
-    tables += [np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0))] if dense else []
-    tables += [] if dense else [one.A_EXTRA, one.C_EXTRA, one.D]
-    return times, Method(*(each.tolist() for each in tables)), int(solver.nfev)
-
-
-def taken(
-    solver: Any, stop: Callable[[float, Array], bool] | None = None, what: str = ""
-) -> Iterator[float]:
-    """Let a solver of SciPy's take its steps; yield their lengths.
-
-    ``stop(t, y)`` says at the end of each whether it is the last one. ``what`` begins an error.
-    """
-    while solver.status == "running":
-        start = float(solver.t)
-        message = solver.step()
-        if solver.status == "failed":
-            raise RuntimeError(f"solve_ivp: {what}{message}")
-        yield float(solver.t) - start
-        if stop is not None and stop(float(solver.t), solver.y):
-            return
 
 
 def intervals(
@@ -125,29 +61,21 @@ def root(
 ) -> Array:
     """Return where SciPy finds a root."""
     if method in _WITH_JACOBIAN:
-        options["jac"] = lambda x: jac(x).astype(float)
-    found = scipy.optimize.root(
-        lambda x: f(x).astype(float), x0.astype(float).reshape(-1), method=method, **options
-    )
-    if not found.success:
-        raise RuntimeError(f"root: {found.message}")
-    return found.x.reshape(x0.shape)
+        options["jac"] = jac
+    return _found("root", scipy.optimize.root(f, x0, method=method, **options))
 
 
 def least_squares(
-    f: Callable[..., Any], jac: Callable[..., Any], x0: Array, method: str, **options: Any
+    f: Callable[..., Any], jac: Callable[..., Any], x0: Array, **options: Any
 ) -> Array:
     """Return where SciPy finds the least sum of squares."""
-    found = scipy.optimize.least_squares(
-        lambda x: f(x).astype(float),
-        x0.astype(float).reshape(-1),
-        lambda x: jac(x).astype(float),
-        method=method,
-        **options,
-    )
-    if not found.success:
-        raise RuntimeError(f"least_squares: {found.message}")
-    return found.x.reshape(x0.shape)
+    return _found("least_squares", scipy.optimize.least_squares(f, x0, jac, **options))
+
+
+def _found(name: str, result: Any) -> Array:
+    if not result.success:
+        raise RuntimeError(f"{name}: {result.message}")
+    return result.x
 
 
 def newton(
@@ -163,14 +91,13 @@ def newton(
     It ends where a step is at most ``tol`` times the unknowns, as SciPy's "hybr" does.
     """
     tol = 1.49e-8 if tol is None else tol
-    x = x0.astype(float).reshape(-1)
-    residual = f(x).astype(float)
+    x, residual = x0, f(x0)
     for _ in range(maxiter):
         step = solved(jac(x), residual)
         if step is None:
             raise RuntimeError("root: the Jacobian is singular where the search has come to")
         if np.linalg.norm(step) <= tol * (np.linalg.norm(x) + tol):
-            return x.reshape(x0.shape)
+            return x
         x, residual = _shortened(f, x, step, residual)
     raise RuntimeError(f"root: Newton's method did not converge in {maxiter} steps")
 
@@ -182,7 +109,7 @@ def _shortened(
     size, part = np.linalg.norm(residual), 1.0
     while part > 1e-10:
         moved = x - part * step
-        found = f(moved).astype(float)
+        found = f(moved)
         if np.linalg.norm(found) <= (1.0 - 1e-4 * part) * size:
             return moved, found
         part /= 2.0
@@ -192,18 +119,22 @@ def _shortened(
 def minimum(
     f: Callable[..., Any],
     x0: Array,
+    precision: Any,
     method: str,
-    hess: Callable[..., Any] | None = None,
+    hess: Callable[..., Any] | None,
     **options: Any,
 ) -> Array:
-    """Return where SciPy finds a minimum of a function that gives its gradient, too."""
+    """Return where SciPy finds a minimum of a function that gives its gradient, too.
+
+    ``precision`` is the dtype in which the function is computed.
+    """
     if hess is not None and method.lower() in _WITH_SPARSE_HESSIAN:
         options["hess"] = hess
     elif hess is not None and method.lower() in _WITH_PRODUCTS:
         options["hessp"] = _products(hess)
-    found = scipy.optimize.minimize(f, x0.astype(float), jac=True, method=method, **options)
+    found = scipy.optimize.minimize(f, x0, jac=True, method=method, **options)
     # BFGS says that it has lost precision where it cannot get lower, too: the gradient decides.
-    enough = max(1e-5, 3 * np.finfo(x0.dtype).eps ** 0.5) * (1 + abs(found.fun))
+    enough = max(1e-5, 3 * np.finfo(precision).eps ** 0.5) * (1 + abs(found.fun))
     if not found.success and not np.linalg.norm(found.jac) <= enough:
         raise RuntimeError(f"minimize: {found.message}")
     return found.x

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import is_tracked
+from agnograd.extend.arguments import flatten, unflatten
 from agnograd_scipy._host import from_host, on_host, to_host
 
 __all__ = ["Sensitivity", "change", "controlled"]
@@ -28,14 +29,12 @@ def controlled(y0: Any, rtol: Any = 1e-3, atol: Any = 1e-6, **options: Any) -> d
     numbers = to_host(y0)
     floor = 30 * float(np.finfo(numbers.dtype).eps) ** 0.5
     size = floor * float(np.max(np.abs(numbers), initial=0.0))
-    pairs = [
-        np.concatenate([each, np.maximum(each, low)])
-        for each, low in (
-            (np.broadcast_to(given, numbers.shape), low)
-            for given, low in ((rtol, floor), (atol, size))
-        )
-    ]
-    return {"rtol": pairs[0], "atol": pairs[1], **options}
+
+    def both(given: Any, low: float) -> Any:
+        given = np.broadcast_to(given, numbers.shape)
+        return np.concatenate([given, np.maximum(given, low)])
+
+    return {"rtol": both(rtol, floor), "atol": both(atol, size), **options}
 
 
 class Sensitivity:
@@ -46,9 +45,7 @@ class Sensitivity:
     """
 
     def __init__(self, slope: Callable[..., Any], y0: Any, args: Any) -> None:
-        import optree  # which takes long
-
-        leaves, self._tree = optree.tree_flatten(args)
+        leaves, self._tree = flatten(args)
         self._slope, self._y0 = slope, y0
         start = to_host(y0)
         self._steps = [
@@ -75,13 +72,11 @@ class Sensitivity:
         return np.concatenate([value, (moved - value) / by + self._weights * value])
 
     def _at(self, t: float, y: Any, by: float) -> Any:
-        import optree
-
         args = [
             each if step is None or not by else from_host(to_host(each) + by * step, each)
             for each, step in zip(self._args, self._steps, strict=True)
         ]
-        filled = optree.tree_unflatten(self._tree, args)
+        filled = unflatten(self._tree, args)
         return on_host(lambda y: self._slope(t, y, filled), self._y0)(y)
 
 

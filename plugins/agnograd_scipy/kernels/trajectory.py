@@ -3,81 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.integrate
 
-from agnograd_scipy.kernels.host import taken
+from agnograd_scipy.kernels.steps import Equation, taken
 
-__all__ = ["Curve", "Equation", "Trajectory"]
-
-_METHODS = {
-    name: getattr(scipy.integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau", "BDF")
-}
+__all__ = ["Curve", "Trajectory"]
 
 Array = Any
 Curve = Callable[[float], Array]
-
-
-class Equation(NamedTuple):
-    """An equation, and how SciPy solves it.
-
-    Attributes
-    ----------
-    fun : callable
-        ``fun(t, y)`` is the derivative of ``y``.
-    jac : callable or None
-        ``jac(t, y)`` is that of ``fun``, for the methods that ask for it.
-    method : str
-        The name of a method.
-    options : dict
-        SciPy's.
-    """
-
-    fun: Callable[..., Array]
-    jac: Callable[..., Any] | None
-    method: str
-    options: dict[str, Any]
-
-    @contextmanager
-    def solver(self, t: float, y: Array, end: float) -> Iterator[Any]:
-        """Give SciPy's solver from a place on, in a ``with`` block.
-
-        It refers to itself: what it holds is freed at the end of the block, and not when the
-        garbage collector finds it.
-        """
-        if self.method not in _METHODS:
-            raise ValueError(f"method must be one of {', '.join(_METHODS)}, not {self.method!r}")
-        given = {} if self.jac is None else {"jac": self.jac}
-        y = y.astype(np.result_type(y.dtype, float))
-        solver = _METHODS[self.method](self.fun, t, y, end, **given, **self.options)
-        try:
-            yield solver
-        finally:
-            vars(solver).clear()
 
 
 class Trajectory:
     """A solution, of which some places are kept.
 
     For n steps these are at most the square root of 8 n; between two there are at most as many
-    steps.
-
-    Attributes
-    ----------
-    times : list of float
-        When the steps that were taken end, after the time at which the first one begins.
-    calls : int
-        How often SciPy called the function in them.
-    size : float
-        The largest absolute value of the solution.
+    steps. ``times`` is when the steps that were taken end, after the time at which the first one
+    begins; ``calls`` says how often SciPy called the function in them, and ``size`` is the largest
+    absolute value of the solution.
     """
 
     def __init__(self, equation: Equation, t_span: Sequence[float], y0: Array) -> None:
-        self._equation, self._end = equation, t_span[1]
+        self.equation, self._end = equation, t_span[1]
         self.times, self.calls, self.size = [float(t_span[0])], 0, 0.0
         self._kept: list[tuple[float, Array]] = []
         self._stride = 1
@@ -88,7 +38,7 @@ class Trajectory:
 
         You may stop early: what was taken until then is the solution.
         """
-        with self._equation.solver(self.times[0], self._kept[0][1], self._end) as solver:
+        with self.equation.solver(self.times[0], self._kept[0][1], self._end) as solver:
             for h in taken(solver):
                 start = self.times[-1]
                 self.times.append(float(solver.t))
@@ -114,8 +64,8 @@ class Trajectory:
 
     def _again(self, t: float, y: Array, end: float) -> Curve:
         times, curves = [t], []
-        options = {k: each for k, each in self._equation.options.items() if k != "first_step"}
-        with self._equation._replace(options=options).solver(t, y, end) as solver:
+        options = {k: each for k, each in self.equation.options.items() if k != "first_step"}
+        with self.equation._replace(options=options).solver(t, y, end) as solver:
             for _ in taken(solver):
                 times.append(float(solver.t))
                 curves.append(solver.dense_output())
