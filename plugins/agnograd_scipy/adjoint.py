@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -126,7 +127,8 @@ class Course:
             known = dict(zip(places, given, strict=True))
             return unflatten(tree, [known.get(k, each) for k, each in enumerate(others)])
 
-        flow = Flow(Cotangents(self, filled, times), problem.xp.stack(values).data)
+        pullback = partial(Pullback, self, filled, times)
+        flow = Flow(pullback, problem.xp.stack(values).data)
         found: Sequence[Any] = problem.xp.unstack(flow(y0, *(leaves[k] for k in places)))
         return found
 
@@ -144,10 +146,10 @@ class Dense:
 
 
 class Flow(ag.Function):
-    """The solution at times, of initial values and parameters."""
+    """The solution at times, of initial values and parameters; ``pullback()`` is its gradient."""
 
-    def __init__(self, cotangents: Cotangents, values: Any) -> None:
-        self.cotangents, self.values = cotangents, values
+    def __init__(self, pullback: Callable[[], Pullback], values: Any) -> None:
+        self.pullback, self.values = pullback, values
 
     def forward(self, xp: Any, y0: Any, *parameters: Any) -> Any:
         """Return what has been computed."""
@@ -156,47 +158,24 @@ class Flow(ag.Function):
 
     def backward(self, xp: Any, g: Any) -> Any:
         """Return the gradients of initial values and parameters."""
-        found = Pullback(self.cotangents)(g, *self.saved)
+        found = self.pullback()(g, *self.saved)
         return found if isinstance(g, ag.Variable) else tuple(each.data for each in found)
 
 
 class Pullback(ag.Function):
-    """The gradients of initial values and parameters, of the cotangent of a solution.
+    """The gradients of initial values and parameters, of the cotangent of a solution at times.
 
     It is linear in the cotangent. So its own derivatives are those of the solution's tangents,
-    times that cotangent.
-    """
-
-    def __init__(self, cotangents: Cotangents) -> None:
-        self.cotangents = cotangents
-
-    def forward(self, xp: Any, g: Any, y0: Any, *parameters: Any) -> Any:
-        """Solve the adjoint equation."""
-        self.save(g, y0, *parameters)
-        return self.cotangents.pulled(g, parameters)
-
-    def backward(self, xp: Any, *tangents: Any) -> Any:
-        """Solve the variational equation, and pull the cotangent back through that."""
-        g, y0, *parameters = self.saved
-
-        def pushed(y0: Any, *parameters: Any) -> Any:
-            return self.cotangents.pushed((y0, *parameters), tangents)
-
-        tangent, pullback = ag.vjp(pushed, y0, *parameters)
-        return (tangent, *pullback(g))
-
-
-class Cotangents:
-    """How cotangents of a solution at times are carried to its start, and tangents from there.
-
-    ``filled`` takes a sequence of parameters, and returns the arguments of the equation.
+    times that cotangent. ``filled`` takes a sequence of parameters, and returns the arguments of
+    the equation.
     """
 
     def __init__(self, course: Course, filled: Callable[..., Any], times: list[float]) -> None:
         self.course, self.filled, self.times = course, filled, times
 
-    def pulled(self, g: Any, parameters: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the gradients of initial values and parameters, all of them raw."""
+    def forward(self, xp: Any, g: Any, y0: Any, *parameters: Any) -> Any:
+        """Solve the adjoint equation."""
+        self.save(g, y0, *parameters)
         course, cotangents = self.course, to_host(g)
         if not math.isfinite(abs(cotangents).max(initial=0.0)):  # SciPy could take no step
             return tuple(each * math.nan for each in (course.problem.y0.data, *parameters))
@@ -205,7 +184,17 @@ class Cotangents:
         start = kernels.backwards(gradients, course.trajectory, self.times, cotangents)
         return (from_host(start, course.problem.y0.data), *(x.data for x in gradients.sums))
 
-    def pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def backward(self, xp: Any, *tangents: Any) -> Any:
+        """Solve the variational equation, and pull the cotangent back through that."""
+        g, y0, *parameters = self.saved
+
+        def pushed(y0: Any, *parameters: Any) -> Any:
+            return self._pushed((y0, *parameters), tangents)
+
+        tangent, pullback = ag.vjp(pushed, y0, *parameters)
+        return (tangent, *pullback(g))
+
+    def _pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """Return the tangents of the solution, by the equation and its variational equation."""
         problem, filled = self.course.problem, self.filled
         n = problem.y0.shape[0]

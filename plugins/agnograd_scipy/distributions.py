@@ -223,19 +223,15 @@ def _real(xp: Any, *values: Any) -> list[Any]:
     return found
 
 
-def _valid_shapes(xp: Any, of: Distribution, shapes: Sequence[Any]) -> tuple[list[Any], Any]:
-    """Return shapes that are valid everywhere, and where the given ones are; True for all."""
-    valid = of.valid(xp, *shapes)
-    return [xp.where(valid, each, 1.0) for each in shapes], valid
-
-
-def _scaled(
-    xp: Any, of: Distribution, shapes: Sequence[Any], scale: Any
+def _valid(
+    xp: Any, of: Distribution, shapes: Sequence[Any], scale: Any = 1.0
 ) -> tuple[list[Any], Any, Any]:
     """Return shapes and a scale that are valid everywhere, and where the given ones are."""
-    shapes, valid = _valid_shapes(xp, of, shapes)
-    positive = scale > 0.0
-    return shapes, xp.where(positive, scale, 1.0), _all(xp, [valid, positive])
+    valid, positive = of.valid(xp, *shapes), scale > 0.0
+    shapes = [xp.where(valid, each, 1.0) for each in shapes]
+    if positive is not True:
+        scale = xp.where(positive, scale, 1.0)
+    return shapes, scale, _all(xp, [valid, positive])
 
 
 def _placed(xp: Any, method: Method, y: Any, below: Any, inside: Any, valid: Any, out: Any) -> Any:
@@ -249,7 +245,7 @@ def _placed(xp: Any, method: Method, y: Any, below: Any, inside: Any, valid: Any
 def _at(xp: Any, of: Continuous, method: Method, given: Sequence[Any]) -> Any:
     """Return a function of a continuous distribution at x."""
     x, *shapes, loc, scale = given
-    shapes, scale, valid = _scaled(xp, of, shapes, scale)
+    shapes, scale, valid = _valid(xp, of, shapes, scale)
     y = (x - loc) / scale
     # An end belongs to the support, but where the logarithm of an integral is infinite there.
     from_lower = of.open or of.lower == -_INF or method.function == "log_cdf"
@@ -268,7 +264,7 @@ def _at(xp: Any, of: Continuous, method: Method, given: Sequence[Any]) -> Any:
 def _quantile(xp: Any, of: Continuous, method: Method, given: Sequence[Any]) -> Any:
     """Return where an integral of a continuous distribution is q."""
     q, *shapes, loc, scale = given
-    shapes, scale, valid = _scaled(xp, of, shapes, scale)
+    shapes, scale, valid = _valid(xp, of, shapes, scale)
     inside = xp.logical_and(q > 0.0, q < 1.0)
     out = loc + scale * getattr(of, method.function)(xp, xp.where(inside, q, 0.5), *shapes)
     for end, place in ((method.below, of.lower), (method.above, of.upper)):
@@ -281,7 +277,7 @@ def _quantile(xp: Any, of: Continuous, method: Method, given: Sequence[Any]) -> 
 def _of_integers(xp: Any, of: Discrete, method: Method, given: Sequence[Any]) -> Any:
     """Return a function of a discrete distribution at k."""
     k, *shapes, loc = given
-    shapes, valid = _valid_shapes(xp, of, shapes)
+    shapes, _, valid = _valid(xp, of, shapes)
     k = xp.stats.integer(k - loc)
     y, upper = xp.floor(k), of.upper(*shapes)
     inside = xp.logical_and(y >= of.lower, y < math.inf)

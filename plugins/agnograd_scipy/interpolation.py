@@ -207,8 +207,7 @@ def shift(
     (moved,) = real_like(xp, input, shift)
     if moved.shape not in ((), (input.ndim,)):
         raise ValueError(f"shift has an element for each of {input.ndim} axes, not {moved.shape}")
-    grid = _grid(xp, input.shape, moved)
-    places = grid - xp.reshape(moved, (-1, 1))
+    places = _grid(xp, input.shape, moved) - xp.reshape(moved, (-1, 1))
     return xp.reshape(_interpolated(xp, input, places, order, mode, cval, prefilter), input.shape)
 
 

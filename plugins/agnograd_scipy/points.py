@@ -68,7 +68,7 @@ class Piecewise:
         shape, flat = places.shape, xp.reshape(places, (math.prod(places.shape),))
         piece = _piece(xp, self.x, flat)
         distance = flat - xp.take(self.x, piece, axis=0)
-        distance = xp.reshape(distance, (-1, *(1,) * rest) if flat.shape[0] else (0, *(1,) * rest))
+        distance = xp.reshape(distance, (flat.shape[0], *(1,) * rest))
         out: Any = 0
         degree = len(self.c) - 1
         for power, c in zip(range(degree, nu - 1, -1), self.c, strict=False):
