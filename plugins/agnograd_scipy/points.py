@@ -361,6 +361,7 @@ def interpn(
 
 
 composed(interpolate, CubicSpline=cubic_spline, PchipInterpolator=pchip)
+# NaN has no name in the text of a signature.
 interpolate.composed(
     "interpolate.interp1d(x, y, kind='linear', axis=-1, *, fill_value=float('nan'))", interp1d
 )
