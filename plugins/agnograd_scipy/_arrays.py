@@ -9,7 +9,6 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import OpSet, device_of, is_complex, operand
-from agnograd.extend.arguments import flatten, map_leaves
 
 __all__ = [
     "arrays_in",
@@ -76,12 +75,16 @@ def given(xp: Any, args: Any) -> Any:
 
     One argument may be given by itself, as SciPy has it; they may be pytrees.
     """
+    from agnograd.extend.arguments import map_leaves  # which takes long
+
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
     return map_leaves(lambda each: operand(xp, each) if hasattr(each, "dtype") else each, args)
 
 
 def arrays_in(args: Any) -> list[Any]:
     """Return the arrays in a pytree."""
+    from agnograd.extend.arguments import flatten  # which takes long
+
     return [each for each in flatten(args)[0] if hasattr(each, "dtype")]
 
 
@@ -146,11 +149,15 @@ def one_by_one(
 
 def constants(tree: Any) -> Any:
     """Return the arrays of a pytree as Variables without a gradient, and all else as it is."""
+    from agnograd.extend.arguments import map_leaves  # which takes long
+
     return map_leaves(_constant, tree)
 
 
 def detached(tree: Any) -> Any:
     """Return a pytree without gradients; what is raw in it stays so."""
+    from agnograd.extend.arguments import map_leaves  # which takes long
+
     return map_leaves(lambda x: x.detach() if isinstance(x, ag.Variable) else x, tree)
 
 
