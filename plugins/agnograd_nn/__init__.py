@@ -10,12 +10,13 @@ MODULES = (
     *("activations", "attention", "averages", "batch", "conv", "convolution", "dropout"),
     *("embedding", "linear", "losses", "maxima", "normalisation", "pooling"),
 )
-WITH_KERNELS = ("cupy", "jax", "numpy", "torch")
+# The modules of libraries' own kernels, by the names of backends.
+KERNELS = {"cupy": "columns", "jax": "jax", "numpy": "columns", "torch": "torch"}
 
 ops = OpSet(
     "nn",
     samples="agnograd_nn.samples",
-    kernels={each: f"agnograd_nn.kernels.{each}" for each in WITH_KERNELS},
+    kernels={name: f"agnograd_nn.kernels.{module}" for name, module in KERNELS.items()},
     extension="nn",
     modules=[f"agnograd_nn.{each}" for each in MODULES],
 )

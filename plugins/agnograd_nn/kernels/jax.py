@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -37,17 +38,19 @@ def convolution(x: Any, weight: Any, bias: Any = None, *, window: Window, groups
 
 def convolution_input(y: Any, weight: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
     """Return the transpose of ``convolution`` in its input, which has this shape."""
-    x = jax.ShapeDtypeStruct(shape, jax.numpy.result_type(y, weight))
     convolve = lambda x: convolution(x, weight, window=window, groups=groups)  # noqa: E731
-    (out,) = jax.linear_transpose(convolve, x)(y.astype(x.dtype))
-    return out
+    return _transposed(convolve, shape, y, weight)
 
 
 def convolution_weight(x: Any, y: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
     """Return the transpose of ``convolution`` in its weights, which have this shape."""
-    weight = jax.ShapeDtypeStruct(shape, jax.numpy.result_type(x, y))
     convolve = lambda weight: convolution(x, weight, window=window, groups=groups)  # noqa: E731
-    (out,) = jax.linear_transpose(convolve, weight)(y.astype(weight.dtype))
+    return _transposed(convolve, shape, y, x)
+
+
+def _transposed(function: Callable[[Any], Any], shape: Shape, y: Any, other: Any) -> Any:
+    dtype = jax.numpy.result_type(y, other)
+    (out,) = jax.linear_transpose(function, jax.ShapeDtypeStruct(shape, dtype))(y.astype(dtype))
     return out
 
 

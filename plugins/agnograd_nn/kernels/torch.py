@@ -42,6 +42,12 @@ def _padded(x: Any, window: Window, value: float = 0.0) -> Any:
     return functional.pad(x, around, value=value)
 
 
+def _options(window: Window, groups: int, padding: list[int] | None) -> tuple[Any, ...]:
+    """Return the options of PyTorch's convolutions; no padding where the array has it already."""
+    none = [0] * len(window.kernel)
+    return window.stride, padding or none, window.dilation, False, none, groups
+
+
 # PyTorch has no kernels for complex convolutions: these are computed by functions of the standard.
 
 
@@ -53,17 +59,9 @@ def convolution(
     if dtype.is_complex:
         return standard.convolution(xp, x, weight, bias, window=window, groups=groups)
     padding = _padding(window)
-    if padding is None:
-        x, padding = _padded(x, window), [0] * len(window.kernel)
-    options = window.stride, padding, window.dilation, False, [0] * len(padding), groups
+    x = x if padding is not None else _padded(x, window)
+    options = _options(window, groups, padding)
     return torch.ops.aten.convolution(x.to(dtype), weight.to(dtype), bias, *options)
-
-
-def _gradients(y: Any, x: Any, weight: Any, options: Any, wanted: Any) -> Any:
-    """Return what the backward pass of a convolution computes for its input, weights and bias."""
-    stride, padding, dilation, groups = options
-    rest = stride, padding, dilation, False, [0] * len(padding), groups
-    return torch.ops.aten.convolution_backward(y, x, weight, None, *rest, wanted)
 
 
 def convolution_input(
@@ -85,8 +83,8 @@ def convolution_input(
     padding = _padding(window)
     full = shape if padding is not None else (*shape[:2], *window.padded(shape[2:]))
     x = weight.new_empty(1, dtype=dtype).expand(full)  # of which only the shape is used
-    options = window.stride, padding or [0] * len(window.kernel), window.dilation, groups
-    out, _, _ = _gradients(y.to(dtype), x, weight.to(dtype), options, [True, False, False])
+    given = y.to(dtype), x, weight.to(dtype), None, *_options(window, groups, padding)
+    out, _, _ = torch.ops.aten.convolution_backward(*given, [True, False, False])
     return out if padding is not None else cropped(out, window)
 
 
@@ -98,11 +96,10 @@ def convolution_weight(
     if dtype.is_complex:
         return standard.convolution_weight(xp, x, y, shape=shape, window=window, groups=groups)
     padding = _padding(window)
-    if padding is None:
-        x, padding = _padded(x, window), [0] * len(window.kernel)
+    x = x if padding is not None else _padded(x, window)
     weight = y.new_empty(1, dtype=dtype).expand(shape)  # of which only the shape is used
-    options = window.stride, padding, window.dilation, groups
-    _, out, _ = _gradients(y.to(dtype), x.to(dtype), weight, options, [False, True, False])
+    given = y.to(dtype), x.to(dtype), weight, None, *_options(window, groups, padding)
+    _, out, _ = torch.ops.aten.convolution_backward(*given, [False, True, False])
     return out
 
 
@@ -111,11 +108,10 @@ _POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
 
 def _max_pool(x: Any, window: Window, indices: bool) -> Any:
     """Return the largest elements, and with ``indices`` their places in the padded array, too."""
-    if indices or _padding(window) is None:
+    padding = None if indices else _padding(window)
+    if padding is None:
         lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
         x, padding = _padded(x, window, lowest), [0] * len(window.kernel)
-    else:
-        padding = [before for before, _ in window.padding]
     pool: Any = _POOLS[len(window.kernel) - 1]
     options = {"dilation": window.dilation, "return_indices": indices}
     return pool(x, window.kernel, window.stride, padding, **options)
