@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
+from functools import partial
 from typing import Any
 
 from agnograd.extend import device_of, in_full
@@ -173,8 +174,8 @@ def _x(
 
 
 def _running(
-    g: Cotangents,
     place: int,
+    g: Cotangents,
     x: Any,
     running_mean: Any,
     running_var: Any,
@@ -199,34 +200,6 @@ def _running(
     square = single(running_var, xp) + eps
     through = -total / xp.sqrt(square) if place == 1 else -0.5 * total / (square * xp.sqrt(square))
     return through if kept is None else through + kept
-
-
-def _running_mean(
-    g: Cotangents,
-    x: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any,
-    training: bool,
-    momentum: float,
-    eps: float,
-    xp: Any,
-) -> Any:
-    return _running(g, 1, x, running_mean, running_var, weight, training, momentum, eps, xp)
-
-
-def _running_var(
-    g: Cotangents,
-    x: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any,
-    training: bool,
-    momentum: float,
-    eps: float,
-    xp: Any,
-) -> Any:
-    return _running(g, 2, x, running_mean, running_var, weight, training, momentum, eps, xp)
 
 
 def _weight(
@@ -258,8 +231,8 @@ ops.vjp(
     "nn.batch_norm(x, running_mean=None, running_var=None, /, weight=None, bias=None, *, "
     "training=False, momentum=0.1, eps=1e-5)",
     x=_x,
-    running_mean=_running_mean,
-    running_var=_running_var,
+    running_mean=partial(_running, 1),
+    running_var=partial(_running, 2),
     weight=_weight,
     bias=_bias,
     forward=batch_norm,
