@@ -7,6 +7,7 @@ from typing import Any
 
 from agnograd.extend import is_tracked, switch
 from agnograd_nn import ops
+from agnograd_nn.normalisation import single
 
 __all__ = ["balanced", "gelu", "log_softmax", "relu", "sigmoid", "silu", "softmax"]
 
@@ -122,7 +123,7 @@ def _wide(x: Any, axis: int, xp: Any) -> Any:
     """Return an array in whose dtype there are numbers for sums along an axis, as of halves."""
     if not x.shape or x.shape[axis] < HALF_CLASSES:
         return x
-    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
+    return single(x, xp)
 
 
 def balanced(gradient: Any, shares: Any, axis: int, xp: Any) -> Any:

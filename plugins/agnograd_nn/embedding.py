@@ -8,6 +8,7 @@ from typing import Any
 
 from agnograd.extend import Backend, device_of, is_tracked
 from agnograd_nn import ops
+from agnograd_nn.normalisation import single
 
 __all__ = ["embedding"]
 
@@ -59,8 +60,7 @@ def _add_into(
         into = xp.zeros(weight_shape, dtype=weight_dtype, device=device_of(g))
     g = _counted(g, indices, padding_idx, weight_shape[0], xp)
     rows = xp.reshape(g, (-1, weight_shape[1]))
-    single = xp.result_type(weight_dtype, xp.float32)  # a half stops growing at 2,048
-    into, rows = (xp.astype(each, single, copy=False) for each in (into, rows))
+    into, rows = single(into, xp), single(rows, xp)  # a half stops growing at 2,048
     total = backend.scatter_add_axis(into, xp.reshape(indices, (-1,)), rows, 0)
     return xp.astype(total, weight_dtype, copy=False)
 

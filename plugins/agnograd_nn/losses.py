@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from agnograd.extend import device_of
 from agnograd_nn import ops
 from agnograd_nn.activations import balanced
+from agnograd_nn.normalisation import single
 
 __all__ = ["cross_entropy"]
 
@@ -44,17 +45,13 @@ class _Terms(NamedTuple):
         It is in single precision, or more: a half cannot count to 65,520.
         """
         if self.counted is not None:
-            return xp.sum(_wide(self.counted * self.weight, xp))
+            return xp.sum(single(self.counted * self.weight, xp))
         return math.prod(self.logs.shape) / self.logs.shape[self.axis]
 
     def products(self, shares: Any, xp: Any) -> Any:
         """Return shares times logarithms; a share of 0 of a probability of 0 is nothing."""
         nothing = xp.logical_and(shares == 0.0, self.logs == -math.inf)
         return shares * xp.where(nothing, 0.0, self.logs)
-
-
-def _wide(x: Any, xp: Any) -> Any:
-    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
 
 
 def _terms(
@@ -130,7 +127,7 @@ def cross_entropy(
         losses = xp.where(terms.invalid, math.nan, losses)
     if reduction == "none":
         return xp.squeeze(losses, axis=terms.axis)
-    total = xp.sum(_wide(losses, xp))
+    total = xp.sum(single(losses, xp))
     total = total if reduction == "sum" else total / terms.divisor(xp)
     return xp.astype(total, losses.dtype, copy=False)
 
@@ -155,7 +152,7 @@ def _of_samples(g: Any, terms: _Terms, reduction: str, xp: Any) -> Any:
     if reduction == "none":
         g = xp.expand_dims(g, axis=terms.axis)
     elif reduction == "mean":
-        g = _wide(g, xp) / terms.divisor(xp)
+        g = single(g, xp) / terms.divisor(xp)
     return g if terms.invalid is None else xp.where(terms.invalid, math.nan, g)
 
 
@@ -205,7 +202,7 @@ def _weight(
     terms = _terms(x, target, weight, ignore_index, label_smoothing, xp)
     each = -_of_samples(g, terms, reduction, xp) * terms.products(terms.shares, xp)
     if reduction == "mean" and terms.counted is not None:  # the divisor has weights in it, too
-        each = each - _wide(g, xp) * out / terms.divisor(xp) * terms.counted
+        each = each - single(g, xp) * out / terms.divisor(xp) * terms.counted
     return xp.sum(each, axis=tuple(i for i in range(x.ndim) if i != terms.axis))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd.extend import device_of, switch
 from agnograd_nn import ops
+from agnograd_nn.normalisation import single
 from agnograd_nn.windows import Sizes, Window, per_axis, window_of
 
 __all__ = ["avg_pool", "max_pool"]
@@ -151,7 +152,7 @@ def _wide(x: Any, window: Window, xp: Any) -> Any:
     """Return an array that can hold how many elements a window has: a half holds no 65,520."""
     if math.prod(window.kernel) < HALF_WINDOW:
         return x
-    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
+    return single(x, xp)
 
 
 def _divisor(
