@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from typing import Any
 
 from agnograd.extend import Backend, device_of
 from agnograd_nn import ops
-from agnograd_nn.members import folded, unfolded
-from agnograd_nn.windows import Window, cropped, padded
+from agnograd_nn.members import of_one_batch
+from agnograd_nn.windows import Window, combined, cropped
 
 __all__ = ["sum_pooling", "sum_unpooling"]
 
@@ -18,11 +17,7 @@ Shape = tuple[int, ...]
 
 def sum_pooling(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the sum of each window."""
-    counts = window.counts(x.shape[2:])
-    x = padded(x, window, xp)
-    for keys in window.keys_along(counts):
-        x = functools.reduce(operator.add, (x[key] for key in keys))
-    return x
+    return combined(x, window, operator.add, xp)
 
 
 def sum_unpooling(xp: Any, backend: Backend, y: Any, *, shape: Shape, window: Window) -> Any:
@@ -39,14 +34,12 @@ def sum_unpooling(xp: Any, backend: Backend, y: Any, *, shape: Shape, window: Wi
 
 
 def _sum_pooling_batch(xp: Any, size: int, x: Any, *, window: Window) -> Any:
-    out = xp.nn.sum_pooling(folded(x, xp), window=window)
-    return unfolded(out, size, x.shape[1], xp)
+    return of_one_batch(xp, xp.nn.sum_pooling, size, [x], window=window)
 
 
 def _sum_unpooling_batch(xp: Any, size: int, y: Any, *, shape: Shape, window: Window) -> Any:
     whole = (size * shape[0], *shape[1:])
-    out = xp.nn.sum_unpooling(folded(y, xp), shape=whole, window=window)
-    return unfolded(out, size, shape[0], xp)
+    return of_one_batch(xp, xp.nn.sum_unpooling, size, [y], shape=whole, window=window)
 
 
 ops.linear(

@@ -19,7 +19,7 @@ from typing import Any
 
 from agnograd.extend import Backend, conjugate_if_complex, device_of
 from agnograd_nn import ops
-from agnograd_nn.members import folded, merged, parted, unfolded
+from agnograd_nn.members import merged, parted
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["bias_gradient", "convolution", "convolution_input", "convolution_weight"]
@@ -124,8 +124,8 @@ def _convolution_batch(
     if "weight" in mapped:
         out = _by_own_weights(xp, size, "x" in mapped, x, weight, window, groups)
     elif "x" in mapped:
-        out = xp.nn.convolution(folded(x, xp), weight, inside, window=window, groups=groups)
-        out = unfolded(out, size, count, xp)
+        out = xp.nn.convolution(merged(x, 0, xp), weight, inside, window=window, groups=groups)
+        out = parted(out, 0, size, count, xp)
     else:
         out = xp.nn.convolution(x, weight, window=window, groups=groups)
     if bias is None or inside is not None:
@@ -161,9 +161,9 @@ def _convolution_input_batch(
     if not size:
         return _nothing(xp, shape, y, weight)
     if "weight" not in mapped:
-        shape, y = (size * count, channels, *lengths), folded(y, xp)
+        shape, y = (size * count, channels, *lengths), merged(y, 0, xp)
         out = xp.nn.convolution_input(y, weight, shape=shape, window=window, groups=groups)
-        return unfolded(out, size, count, xp)
+        return parted(out, 0, size, count, xp)
     shape = (count, size * channels, *lengths)
     if "y" not in mapped:
         weight = merged(weight, 1, xp)

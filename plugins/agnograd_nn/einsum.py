@@ -180,8 +180,6 @@ def _gradients(
 def _off_diagonal(x: Any, own: str, lengths: Mapping[str, int], xp: Any) -> Any:
     """Return zeros but for the diagonals of axes that have one name, which are given."""
     first = {name: own.index(name) for name in own}
-    if len(first) == len(own):
-        return x
     x = xp.reshape(x, tuple(lengths[n] if first[n] == i else 1 for i, n in enumerate(own)))
     for place, name in enumerate(own):
         if place != first[name]:

@@ -7,15 +7,14 @@ of the largest elements are not kept: the rule finds them again.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Set
 from typing import Any
 
-from agnograd.extend import Backend, device_of, in_full
+from agnograd.extend import Backend, device_of
 from agnograd_nn import ops
-from agnograd_nn.members import folded, unfolded
-from agnograd_nn.windows import Window, cropped, padded
+from agnograd_nn.members import all_mapped, of_one_batch
+from agnograd_nn.windows import Window, combined, cropped, padded
 
 __all__ = ["max_picking", "max_pooling", "max_unpooling"]
 
@@ -29,11 +28,7 @@ def _lowest(x: Any, xp: Any) -> float:
 
 def max_pooling(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the largest element of each window."""
-    counts = window.counts(x.shape[2:])
-    x = padded(x, window, xp, _lowest(x, xp))
-    for keys in window.keys_along(counts):
-        x = functools.reduce(xp.maximum, (x[key] for key in keys))
-    return x
+    return combined(x, window, xp.maximum, xp, _lowest(x, xp))
 
 
 def _first_largest(x: Any, top: Any, window: Window, xp: Any) -> Iterator[tuple[Any, Any]]:
@@ -68,31 +63,21 @@ def max_picking(xp: Any, values: Any, x: Any, top: Any, *, window: Window) -> An
 
 
 def _max_pooling_batch(xp: Any, size: int, x: Any, *, window: Window) -> Any:
-    out = xp.nn.max_pooling(folded(x, xp), window=window)
-    return unfolded(out, size, x.shape[1], xp)
-
-
-def _folded_in_full(xp: Any, size: int, mapped: Set[str], **arrays: Any) -> list[Any]:
-    return [
-        folded(each if name in mapped else in_full(xp, size, each), xp)
-        for name, each in arrays.items()
-    ]
+    return of_one_batch(xp, xp.nn.max_pooling, size, [x], window=window)
 
 
 def _max_unpooling_batch(
     xp: Any, size: int, mapped: Set[str], y: Any, x: Any, top: Any, *, window: Window
 ) -> Any:
-    whole = _folded_in_full(xp, size, mapped, y=y, x=x, top=top)
-    out = xp.nn.max_unpooling(*whole, window=window)
-    return unfolded(out, size, x.shape["x" in mapped], xp)
+    arrays = all_mapped(xp, size, mapped, y=y, x=x, top=top)
+    return of_one_batch(xp, xp.nn.max_unpooling, size, arrays, window=window)
 
 
 def _max_picking_batch(
     xp: Any, size: int, mapped: Set[str], values: Any, x: Any, top: Any, *, window: Window
 ) -> Any:
-    whole = _folded_in_full(xp, size, mapped, values=values, x=x, top=top)
-    out = xp.nn.max_picking(*whole, window=window)
-    return unfolded(out, size, x.shape["x" in mapped], xp)
+    arrays = all_mapped(xp, size, mapped, values=values, x=x, top=top)
+    return of_one_batch(xp, xp.nn.max_picking, size, arrays, window=window)
 
 
 ops.vjp(

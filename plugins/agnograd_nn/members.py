@@ -5,20 +5,25 @@ So one call computes what ``vmap`` asks for. Mapped arrays have the members alon
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
-__all__ = ["folded", "merged", "parted", "unfolded"]
+from agnograd.extend import in_full
+
+__all__ = ["all_mapped", "merged", "of_one_batch", "parted"]
 
 
-def folded(x: Any, xp: Any) -> Any:
-    """Return mapped batches as one batch."""
-    size, count, *shape = x.shape
-    return xp.reshape(x, (size * count, *shape))
+def all_mapped(xp: Any, size: int, mapped: Set[str], **arrays: Any) -> list[Any]:
+    """Return arrays as mapped ones: those that all members share are broadcast."""
+    return [x if name in mapped else in_full(xp, size, x) for name, x in arrays.items()]
 
 
-def unfolded(x: Any, size: int, count: int, xp: Any) -> Any:
-    """Return one batch as ``size`` batches of ``count`` samples."""
-    return xp.reshape(x, (size, count, *x.shape[1:]))
+def of_one_batch(
+    xp: Any, op: Callable[..., Any], size: int, arrays: Sequence[Any], **options: Any
+) -> Any:
+    """Return what an op gives for mapped batches, from one call with one batch of all members."""
+    out = op(*(merged(x, 0, xp) for x in arrays), **options)
+    return parted(out, 0, size, arrays[0].shape[1], xp)
 
 
 def merged(x: Any, axis: int, xp: Any, groups: int = 1) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Integral
 from typing import Any
 
 from agnograd.extend import device_of
 
-__all__ = ["Window", "cropped", "padded", "per_axis", "window_of"]
+__all__ = ["Window", "combined", "cropped", "padded", "per_axis", "window_of"]
 
 Sizes = int | Sequence[int]
 Lengths = tuple[int, ...]
@@ -65,20 +66,19 @@ class Window:
 
     def key(self, tap: Sequence[int], counts: Sequence[int]) -> tuple[Any, ...]:
         """Return what reads, in a padded array, the element ``tap`` of every window."""
-        parts = zip(tap, counts, self.stride, self.dilation, strict=True)
-        slices = (
-            slice(place * dilation, place * dilation + (count - 1) * stride + 1, stride)
-            for place, count, stride, dilation in parts
-        )
-        return (slice(None), slice(None), *slices)
+        places = enumerate(zip(tap, counts, strict=True))
+        return (slice(None), slice(None), *(self._slice(axis, *each) for axis, each in places))
 
     def keys_along(self, counts: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
         """Yield, for each spatial axis, what reads each element of windows only along it."""
         for axis, (size, count) in enumerate(zip(self.kernel, counts, strict=True)):
-            step, space = self.stride[axis], self.dilation[axis]
-            starts = [place * space for place in range(size)]
-            along = [slice(start, start + (count - 1) * step + 1, step) for start in starts]
+            along = [self._slice(axis, place, count) for place in range(size)]
             yield [((slice(None),) * (axis + 2) + (each, ...)) for each in along]
+
+    def _slice(self, axis: int, place: int, count: int) -> slice:
+        """Return what reads, along one spatial axis, one element of as many windows."""
+        start, step = place * self.dilation[axis], self.stride[axis]
+        return slice(start, start + (count - 1) * step + 1, step)
 
 
 def per_axis(value: Sizes, rank: int, what: str) -> Lengths:
@@ -129,6 +129,17 @@ def padded(x: Any, window: Window, xp: Any, value: float = 0) -> Any:
         if any(around):
             parts = [_filled(x, axis, length, value, xp) for length in around]
             x = xp.concat([parts[0], x, parts[1]], axis=axis)
+    return x
+
+
+def combined(
+    x: Any, window: Window, combine: Callable[[Any, Any], Any], xp: Any, value: float = 0
+) -> Any:
+    """Return all elements of each window combined, along one axis after the other."""
+    counts = window.counts(x.shape[2:])
+    x = padded(x, window, xp, value)
+    for keys in window.keys_along(counts):
+        x = reduce(combine, (x[key] for key in keys))
     return x
 
 
