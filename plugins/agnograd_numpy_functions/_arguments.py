@@ -9,24 +9,20 @@ from typing import Any
 from agnograd import Variable
 from agnograd.errors import LostGradientError, UnsupportedArrayError
 from agnograd.extend import backend_of, operand, replace
-from agnograd_numpy_functions._kinds import dtype_named, promoted
+from agnograd_numpy_functions._helpers import dtype_named, promoted
 
 __all__ = [
     "as_array",
     "as_arrays",
     "as_dtype",
-    "as_operand",
+    "cast",
     "check_cast",
     "is_foreign",
+    "like",
     "name_of",
+    "ready",
     "write_out",
 ]
-
-as_operand = operand
-_BUILTINS = {bool: "bool", float: "float64", complex: "complex128"}
-# The order of NumPy's kinds of dtypes: a cast to an earlier one loses what values are.
-_KINDS = ("bool", "integral", "real floating", "complex floating")
-
 
 _NAMES = frozenset(
     {
@@ -34,35 +30,6 @@ _NAMES = frozenset(
         *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
     }
 )
-
-
-_CODES = {
-    "?": "bool",
-    "b1": "bool",
-    "i1": "int8",
-    "i2": "int16",
-    "i4": "int32",
-    "i8": "int64",
-    "u1": "uint8",
-    "u2": "uint16",
-    "u4": "uint32",
-    "u8": "uint64",
-    "int": "int64",
-    "e": "float16",
-    "f2": "float16",
-    "f": "float32",
-    "f4": "float32",
-    "single": "float32",
-    "d": "float64",
-    "f8": "float64",
-    "double": "float64",
-    "float": "float64",
-    "F": "complex64",
-    "c8": "complex64",
-    "D": "complex128",
-    "c16": "complex128",
-    "complex": "complex128",
-}
 
 
 def as_array(xp: Any, value: Any) -> Any:
@@ -77,7 +44,7 @@ def as_array(xp: Any, value: Any) -> Any:
     if isinstance(value, Variable):
         return value
     # Python's fractions are in double precision in NumPy: libraries have others by default.
-    name = _BUILTINS.get(type(value)) if isinstance(value, float | complex) else None
+    name = {float: "float64", complex: "complex128"}.get(type(value))
     return xp.asarray(value, dtype=None if name is None else backend_of(xp).dtype(name))
 
 
@@ -94,17 +61,29 @@ def as_arrays(xp: Any, values: Iterable[Any]) -> list[Any]:
     ]
 
 
+def ready(x: Any, value: Any) -> Any:
+    """Return a value, a Python one included, as an array of the backend of ``x``."""
+    return as_array(x.__array_namespace__(), value)
+
+
+def like(x: Any, value: Any) -> Any:
+    """Return a value as an array of the dtype, and on the device, of ``x``."""
+    xp = x.__array_namespace__()
+    if hasattr(value, "dtype") or not isinstance(value, bool | int | float | complex):
+        return xp.astype(ready(x, value), x.dtype)
+    return xp.asarray(value, dtype=x.dtype, device=x.device)
+
+
 def as_dtype(xp: Any, dtype: Any) -> Any:
     """Return the backend's dtype for one of NumPy's, its name, or a Python type."""
     if dtype is None or isinstance(dtype, type(backend_of(xp).dtype("bool"))):
         return dtype
     if dtype is int:
         return xp.__array_namespace_info__().default_dtypes()["integral"]
-    name = _BUILTINS.get(dtype) if isinstance(dtype, type) else None
-    if isinstance(dtype, str):
-        code = dtype.lstrip("<>=|")
-        name = _CODES.get(code, code)
-    name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    try:
+        name = sys.modules["numpy"].dtype(dtype).name
+    except TypeError:  # as of bfloat16
+        name = getattr(dtype, "name", str(dtype))
     if name not in _NAMES:
         raise UnsupportedArrayError(f"backend {backend_of(xp).name!r} has no dtype {dtype!r}")
     return dtype_named(xp, name)
@@ -120,17 +99,13 @@ def is_foreign(value: Any) -> bool:
     )
 
 
-def _kind(xp: Any, dtype: Any) -> int:
-    return next((place for place, kind in enumerate(_KINDS) if xp.isdtype(dtype, kind)), 0)
-
-
 def name_of(dtype: Any) -> str:
     """Return the name of a dtype."""
     named = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return str(named).rpartition(".")[2]
 
 
-def check_cast(xp: Any, dtype: Any, to: Any, casting: str = "same_kind") -> None:
+def check_cast(dtype: Any, to: Any, casting: str = "same_kind") -> None:
     """Refuse what NumPy refuses: by default to lose the imaginary part, or the fraction, silently.
 
     Raises
@@ -142,18 +117,23 @@ def check_cast(xp: Any, dtype: Any, to: Any, casting: str = "same_kind") -> None
     """
     if dtype == to and casting == "same_kind":
         return
-    names = name_of(dtype), name_of(to)
-    if "bfloat16" in names:  # which NumPy does not know
-        allowed = casting == "unsafe" or _kind(xp, dtype) <= _kind(xp, to)
-    else:  # it is there: a function of its own was called
-        allowed = sys.modules["numpy"].can_cast(*names, casting)
-    if not allowed:
+    # NumPy, which every library's interface has imported, does not know bfloat16.
+    names = (name_of(each).replace("bfloat16", "float16") for each in (dtype, to))
+    if not sys.modules["numpy"].can_cast(*names, casting):
         raise TypeError(
             f"a result of dtype {dtype} is not written as {to} with casting={casting!r}, which "
             "would lose a part of each number; convert it by astype"
             if casting == "same_kind"
             else f"dtype {dtype} is not cast to {to} with casting={casting!r}; convert it by astype"
         )
+
+
+def cast(xp: Any, arrays: Iterable[Any], dtype: Any, casting: str = "same_kind") -> list[Any]:
+    """Return arrays in a dtype to which the rule allows to cast each of them."""
+    arrays = list(arrays)
+    for each in arrays:
+        check_cast(each.dtype, dtype, casting)
+    return [xp.astype(each, dtype, copy=False) for each in arrays]
 
 
 def write_out(
@@ -168,7 +148,7 @@ def write_out(
     LostGradientError
         If the result is tracked and ``out`` is a raw array, which has no gradient.
     """
-    check_cast(xp, result.dtype, as_array(xp, out).dtype, casting)
+    check_cast(result.dtype, as_array(xp, out).dtype, casting)
     if not broadcast and result.shape != out.shape:
         raise ValueError(f"out has shape {out.shape}, but the result has shape {result.shape}")
     if isinstance(out, Variable):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral
 from operator import index
 from typing import Any
 
 from agnograd import Variable
 from agnograd.errors import UnsupportedFunctionError
-from agnograd_numpy_functions._arguments import as_array, as_dtype, as_operand, write_out
+from agnograd.extend import operand
+from agnograd_numpy_functions._arguments import as_array, as_dtype, write_out
 
 __all__ = [
     "Array",
     "Arrays",
+    "Axis",
     "DType",
     "Into",
+    "Lengths",
     "Operand",
     "Operands",
     "Out",
@@ -30,8 +34,10 @@ Operand = Any  # an array, or a Python scalar, which takes the dtype of the arra
 Arrays = Any  # several arrays, or one with a leading axis: a list of Variables
 Operands = Any  # the same, with Python scalars as they are
 DType = Any  # a NumPy dtype: one of the backend
+Lengths = Any  # a shape, or a number for each axis: a tuple, also of a single number
 Out = Any  # where the result is written: None, when the program is called
 Into = Any  # an array that is written to: a Variable, which a raw array is written from afterwards
+Axis = int | tuple[int, ...] | None  # as given: None is all of them
 
 Convert = Callable[[Any, Any], Any]
 
@@ -43,16 +49,6 @@ def _each(convert: Convert) -> Convert:
         return list(as_array(xp, values))
 
     return converted
-
-
-_CONVERT: dict[str, Convert] = {
-    "Array": as_array,
-    "Arrays": _each(as_array),
-    "DType": as_dtype,
-    "Into": as_array,
-    "Operand": as_operand,
-    "Operands": _each(as_operand),
-}
 
 
 def _integers(value: Any) -> Any:
@@ -69,6 +65,22 @@ def _integers(value: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, Integral | tuple | list)
+
+
+def _lengths(xp: Any, value: Any) -> tuple[int, ...]:
+    found = _integers(value)
+    return tuple(map(_integers, found)) if isinstance(found, Iterable) else (found,)
+
+
+_CONVERT: dict[str, Convert] = {
+    "Array": as_array,
+    "Arrays": _each(as_array),
+    "DType": as_dtype,
+    "Into": as_array,
+    "Lengths": _lengths,
+    "Operand": operand,
+    "Operands": _each(operand),
+}
 
 
 class Program:
@@ -160,6 +172,16 @@ class Table(dict[str, Program]):
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             for name in names:
                 self[name] = Program(name, function)
+            return function
+
+        return register
+
+    def each(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a program for several functions: it gets NumPy's name before the namespace."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for name in names:
+                self[name] = Program(name, partial(function, name))
             return function
 
         return register

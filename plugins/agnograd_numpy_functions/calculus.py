@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd_numpy_functions._arguments import check_cast
+from agnograd_numpy_functions._arguments import check_cast, like, ready
 from agnograd_numpy_functions._helpers import (
+    as_axis,
     axes_of,
     double,
     flat,
     floating,
     is_bool,
-    like,
-    ready,
+    part,
     real_only,
     together,
 )
@@ -21,10 +21,6 @@ from agnograd_numpy_functions._program import Array, Operand, Table
 __all__ = ["table"]
 
 table = Table()
-
-
-def _part(x: Array, axis: int, *bounds: Any) -> Array:
-    return x[(*(slice(None),) * (axis % x.ndim), slice(*bounds), ...)]
 
 
 @table.add("diff")
@@ -61,7 +57,7 @@ def _ediff1d(
         raise TypeError("ediff1d subtracts, which booleans do not: convert the array by astype")
 
     def end(value: Array) -> Array:
-        check_cast(xp, value.dtype, ary.dtype)
+        check_cast(value.dtype, ary.dtype)
         return xp.astype(flat(xp, value), ary.dtype)
 
     parts = [xp.diff(flat(xp, ary))]
@@ -80,10 +76,8 @@ def _trapezoid(
     if x is not None:
         width = xp.diff(x, axis=0 if x.ndim == 1 else axis)
         if x.ndim == 1:
-            shape = [1] * y.ndim
-            shape[axis] = width.shape[0]
-            width = xp.reshape(width, tuple(shape))
-    return xp.sum(width * (_part(y, axis, 1, None) + _part(y, axis, None, -1)) / 2.0, axis=axis)
+            width = as_axis(xp, width, axis, y.ndim)
+    return xp.sum(width * (part(y, axis, 1, None) + part(y, axis, None, -1)) / 2.0, axis=axis)
 
 
 def _slope(xp: Any, f: Array, h: Any, axis: int, edge_order: int) -> Array:
@@ -94,15 +88,12 @@ def _slope(xp: Any, f: Array, h: Any, axis: int, edge_order: int) -> Array:
             "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) "
             "elements are required."
         )
-    shape = [1] * f.ndim
-    shape[axis] = n - 1
     if not getattr(h, "ndim", 0):
-        h = xp.broadcast_to(like(f, h), tuple(shape))
-    else:
-        h = xp.reshape(xp.astype(h, f.dtype), tuple(shape))
+        h = xp.broadcast_to(like(f, h), (n - 1,))
+    h = as_axis(xp, xp.astype(h, f.dtype, copy=False), axis, f.ndim)
 
     def at(x: Array, *bounds: Any) -> Array:
-        return _part(x, axis, *bounds)
+        return part(x, axis, *bounds)
 
     step = at(f, 1, None) - at(f, None, -1)
     if edge_order == 1:

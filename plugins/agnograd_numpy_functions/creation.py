@@ -5,32 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.errors import UnsupportedFunctionError
+from agnograd_numpy_functions._arguments import like, ready
 from agnograd_numpy_functions._helpers import (
+    as_asked,
+    at_least,
     double,
     floating,
     is_bool,
-    like,
     promoted,
-    ready,
     together,
 )
-from agnograd_numpy_functions._program import Array, DType, Operand, Table
+from agnograd_numpy_functions._program import Array, DType, Lengths, Operand, Table
 
 __all__ = ["between", "table"]
 
 table = Table()
-Lengths = int | tuple[int, ...]
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def _like(name: str, a: Array, dtype: Any, shape: Any, device: Any) -> Array:
     xp = a.__array_namespace__()
     if shape is None:
         return getattr(xp, f"{name}_like")(a, dtype=dtype, device=device)
-    return getattr(xp, name)(_shape(shape), dtype=dtype or a.dtype, device=device or a.device)
+    return getattr(xp, name)(shape, dtype=dtype or a.dtype, device=device or a.device)
 
 
 @table.add("empty_like")
@@ -47,38 +43,32 @@ def _empty_like(
     return _like("empty", prototype, dtype, shape, device)
 
 
-def _add(name: str) -> None:
-    @table.add(f"{name}_like")
-    def like(
-        xp: Any,
-        a: Array,
-        dtype: DType | None = None,
-        order: str = "K",
-        subok: bool = True,
-        shape: Lengths | None = None,
-        *,
-        device: Any = None,
-    ) -> Array:
-        return _like(name, a, dtype, shape, device)
+@table.each("ones_like", "zeros_like")
+def _of_one_value(
+    name: str,
+    xp: Any,
+    a: Array,
+    dtype: DType | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Lengths | None = None,
+    *,
+    device: Any = None,
+) -> Array:
+    return _like(name.removesuffix("_like"), a, dtype, shape, device)
 
 
-def _add_new(name: str) -> None:
-    @table.add(name)  # with like=
-    def new(
-        xp: Any,
-        shape: Lengths,
-        dtype: DType | None = None,
-        order: str = "C",
-        *,
-        device: Any = None,
-    ) -> Array:
-        return getattr(xp, name)(_shape(shape), dtype=dtype, device=device)
-
-
-for _name in ("ones", "zeros"):
-    _add(_name)
-for _name in ("empty", "ones", "zeros"):
-    _add_new(_name)
+@table.each("empty", "ones", "zeros")  # with like=
+def _new(
+    name: str,
+    xp: Any,
+    shape: Lengths,
+    dtype: DType | None = None,
+    order: str = "C",
+    *,
+    device: Any = None,
+) -> Array:
+    return getattr(xp, name)(shape, dtype=dtype, device=device)
 
 
 @table.add("full_like")
@@ -93,9 +83,8 @@ def _full_like(
     *,
     device: Any = None,
 ) -> Array:
-    lengths = a.shape if shape is None else _shape(shape)
     value = like(a, fill_value) if dtype is None else xp.astype(ready(a, fill_value), dtype)
-    return xp.astype(xp.broadcast_to(value, lengths), value.dtype)
+    return _full(xp, a.shape if shape is None else shape, value)
 
 
 @table.add("full")
@@ -108,8 +97,7 @@ def _full(
     *,
     device: Any = None,
 ) -> Array:
-    value = fill_value if dtype is None else xp.astype(fill_value, dtype)
-    return xp.astype(xp.broadcast_to(value, _shape(shape)), value.dtype)
+    return xp.astype(xp.broadcast_to(fill_value, shape), dtype or fill_value.dtype)
 
 
 @table.add("copy")
@@ -117,26 +105,21 @@ def _copy(xp: Any, a: Array, order: str = "K", subok: bool = False) -> Array:
     return xp.asarray(a, copy=True)
 
 
-def _as_array(name: str) -> None:
-    @table.add(name)  # with like=
-    def array(
-        xp: Any,
-        a: Array,
-        dtype: DType | None = None,
-        order: str | None = None,
-        *,
-        copy: bool | None = None,
-        subok: bool = False,
-        ndmin: int = 0,
-        device: Any = None,
-    ) -> Array:
-        made = xp.asarray(a, dtype=dtype, copy=copy or (None if name != "array" else True))
-        least = max(ndmin, int(name == "ascontiguousarray"))
-        return xp.reshape(made, (1,) * (least - made.ndim) + made.shape) if least else made
-
-
-for _name in ("array", "asanyarray", "asarray", "ascontiguousarray"):
-    _as_array(_name)
+@table.each("array", "asanyarray", "asarray", "ascontiguousarray")  # with like=
+def _as_array(
+    name: str,
+    xp: Any,
+    a: Array,
+    dtype: DType | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    subok: bool = False,
+    ndmin: int = 0,
+    device: Any = None,
+) -> Array:
+    made = xp.asarray(a, dtype=dtype, copy=copy or (None if name != "array" else True))
+    return at_least(xp, made, max(ndmin, int(name == "ascontiguousarray")))
 
 
 @table.add("arange")
@@ -187,26 +170,17 @@ def _tri(
     return xp.tril(xp.ones((N, N if M is None else M), dtype=dtype), k=k)
 
 
-def _triangle(xp: Any, name: str, m: Array, k: int) -> Array:
+@table.each("tril", "triu")
+def _triangle(name: str, xp: Any, m: Array, k: int = 0) -> Array:
     if m.ndim == 1:  # as NumPy has it: a row, broadcast to a square
         m = xp.broadcast_to(m, (m.shape[0], m.shape[0]))
     return getattr(xp, name)(m, k=k)
 
 
-@table.add("tril")
-def _tril(xp: Any, m: Array, k: int = 0) -> Array:
-    return _triangle(xp, "tril", m, k)
-
-
-@table.add("triu")
-def _triu(xp: Any, m: Array, k: int = 0) -> Array:
-    return _triangle(xp, "triu", m, k)
-
-
 def _spread(
-    xp: Any, start: Array, stop: Array, num: int, endpoint: bool, axis: int, curve: Any
+    xp: Any, start: Array, stop: Array, num: int, endpoint: bool = True
 ) -> tuple[Array, Array]:
-    """Return values between two arrays along a new axis, and the step."""
+    """Return values between two arrays along a new first axis, and the step."""
     start, stop = xp.broadcast_arrays(start, stop)
     dtype = promoted(xp, start, stop)
     start, stop = (floating(xp, xp.astype(each, dtype)) for each in (start, stop))
@@ -216,12 +190,12 @@ def _spread(
     share = xp.reshape(share, (num, *(1,) * start.ndim)) / max(parts, 1)
     values = start * (1 - share) + stop * share
     step = (stop - start) / parts if parts else (stop - start) * float("nan")
-    return xp.moveaxis(curve(values), 0, axis), step
+    return values, step
 
 
 def between(xp: Any, start: Array, stop: Array, num: int) -> Array:
     """Return numbers from one to another, both included."""
-    return _spread(xp, start, stop, num, True, 0, lambda x: x)[0]
+    return _spread(xp, start, stop, num)[0]
 
 
 @table.add("linspace")
@@ -237,10 +211,10 @@ def _linspace(
     *,
     device: Any = None,
 ) -> Any:
-    values, step = _spread(xp, start, stop, num, endpoint, axis, lambda x: x)
-    if dtype is not None:
-        integral = xp.isdtype(dtype, "integral")
-        values = xp.astype(xp.floor(values) if integral else values, dtype)
+    values, step = _spread(xp, start, stop, num, endpoint)
+    if dtype is not None and xp.isdtype(dtype, "integral"):
+        values = xp.floor(values)
+    values = as_asked(xp, xp.moveaxis(values, 0, axis), dtype)
     return (values, step) if retstep else values
 
 
@@ -255,8 +229,8 @@ def _logspace(
     dtype: DType | None = None,
     axis: int = 0,
 ) -> Array:
-    values, _ = _spread(xp, start, stop, num, endpoint, axis, lambda x: xp.pow(base, x))
-    return values if dtype is None else xp.astype(values, dtype)
+    values, _ = _spread(xp, start, stop, num, endpoint)
+    return as_asked(xp, xp.moveaxis(xp.pow(base, values), 0, axis), dtype)
 
 
 @table.add("geomspace")
@@ -273,10 +247,9 @@ def _geomspace(
     # Of a negative start the sign is taken out, and put back.
     sign = xp.sign(start)
     ratio = xp.log(stop / start)
-    zero = xp.zeros_like(ratio)
-    values, _ = _spread(xp, zero, ratio, num, endpoint, 0, lambda x: xp.exp(x))
-    values = xp.moveaxis(sign * xp.abs(start) * values, 0, axis)
-    return values if dtype is None else xp.astype(values, dtype)
+    values, _ = _spread(xp, xp.zeros_like(ratio), ratio, num, endpoint)
+    values = sign * xp.abs(start) * xp.exp(values)
+    return as_asked(xp, xp.moveaxis(values, 0, axis), dtype)
 
 
 @table.add("result_type")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd.errors import UnsupportedFunctionError
-from agnograd_numpy_functions._arguments import as_arrays, check_cast
+from agnograd_numpy_functions._arguments import as_arrays, check_cast, ready
 from agnograd_numpy_functions._helpers import (
     floating,
     inexact,
     is_bool,
     is_complex,
     is_floating,
-    ready,
+    part,
     real_only,
     together,
 )
@@ -91,8 +91,8 @@ def _nan_to_num(
     if not is_floating(xp, x):
         return xp.astype(x, x.dtype)
     if is_complex(xp, x):
-        parts = (_nan_to_num(xp, part(x), True, nan, posinf, neginf) for part in (xp.real, xp.imag))
-        real, imag = (xp.astype(part, x.dtype) for part in parts)
+        parts = (_nan_to_num(xp, of(x), True, nan, posinf, neginf) for of in (xp.real, xp.imag))
+        real, imag = (xp.astype(each, x.dtype) for each in parts)
         return real + 1j * imag
     limits = xp.finfo(x.dtype)
     kept = xp.where(xp.isnan(x), nan, x)
@@ -164,10 +164,8 @@ def _unwrap(
     wrapped = xp.remainder(step + half, period) - half
     wrapped = xp.where(xp.logical_and(wrapped == -half, step > 0), half, wrapped)
     change = xp.where(xp.abs(step) < (half if discont is None else discont), 0.0, wrapped - step)
-    axis %= p.ndim
-    first = p[(*(slice(None),) * axis, slice(0, 1), ...)]
-    rest = p[(*(slice(None),) * axis, slice(1, None), ...)]
-    return xp.concat([first, rest + xp.cumulative_sum(change, axis=axis)], axis=axis)
+    rest = part(p, axis, 1, None) + xp.cumulative_sum(change, axis=axis)
+    return xp.concat([part(p, axis, 0, 1), rest], axis=axis)
 
 
 @table.add("where")
@@ -242,36 +240,36 @@ def _piecewise(
     return pieces if rank else pieces[0, ...]
 
 
-def _close(xp: Any, a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Array:
-    with_nan = equal_nan and is_floating(xp, a) and is_floating(xp, b)
-    finite = xp.logical_and(xp.isfinite(floating(xp, a)), xp.isfinite(floating(xp, b)))
-    wide = xp.abs(floating(xp, a) - floating(xp, b)) <= atol + rtol * xp.abs(floating(xp, b))
-    close = xp.logical_or(a == b, xp.logical_and(finite, wide))
-    return xp.logical_or(close, xp.logical_and(a != a, b != b)) if with_nan else close
-
-
 @table.add("isclose")
 def _isclose(
     xp: Any, a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Array:
-    return _close(xp, a, b, rtol, atol, equal_nan)
+    equal = _equal(xp, a, b, equal_nan)
+    a, b = floating(xp, a), floating(xp, b)
+    finite = xp.logical_and(xp.isfinite(a), xp.isfinite(b))
+    return xp.logical_or(equal, xp.logical_and(finite, xp.abs(a - b) <= atol + rtol * xp.abs(b)))
+
+
+def _equal(xp: Any, a: Array, b: Array, equal_nan: bool) -> Array:
+    """Return where elements are equal, and with ``equal_nan`` also where both are NaN."""
+    equal = a == b
+    if equal_nan and is_floating(xp, a) and is_floating(xp, b):
+        equal = xp.logical_or(equal, xp.logical_and(a != a, b != b))
+    return equal
 
 
 @table.add("allclose")
 def _allclose(
     xp: Any, a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> bool:
-    return bool(xp.all(_close(xp, a, b, rtol, atol, equal_nan)))
+    return bool(xp.all(_isclose(xp, a, b, rtol, atol, equal_nan)))
 
 
 @table.add("array_equal")
 def _array_equal(xp: Any, a1: Array, a2: Array, equal_nan: bool = False) -> bool:
     if a1.shape != a2.shape:
         return False
-    equal = a1 == a2
-    if equal_nan and is_floating(xp, a1) and is_floating(xp, a2):
-        equal = xp.logical_or(equal, xp.logical_and(a1 != a1, a2 != a2))
-    return bool(xp.all(equal))
+    return bool(xp.all(_equal(xp, a1, a2, equal_nan)))
 
 
 @table.add("array_equiv")
@@ -283,36 +281,21 @@ def _array_equiv(xp: Any, a1: Array, a2: Array) -> bool:
     return bool(xp.all(a1 == a2))
 
 
-@table.add("iscomplex")
-def _iscomplex(xp: Any, x: Array) -> Array:
-    return xp.imag(x) != 0 if is_complex(xp, x) else xp.zeros_like(x, dtype=xp.bool)
+@table.each("iscomplex", "isreal")
+def _imaginary(name: str, xp: Any, x: Array) -> Array:
+    found = xp.imag(x) != 0 if is_complex(xp, x) else xp.zeros_like(x, dtype=xp.bool)
+    return found if name == "iscomplex" else xp.logical_not(found)
 
 
-@table.add("isreal")
-def _isreal(xp: Any, x: Array) -> Array:
-    return xp.imag(x) == 0 if is_complex(xp, x) else xp.ones_like(x, dtype=xp.bool)
+@table.each("iscomplexobj", "isrealobj")
+def _of_kind(name: str, xp: Any, x: Array) -> bool:
+    return is_complex(xp, x) == (name == "iscomplexobj")
 
 
-@table.add("iscomplexobj")
-def _iscomplexobj(xp: Any, x: Array) -> bool:
-    return is_complex(xp, x)
-
-
-@table.add("isrealobj")
-def _isrealobj(xp: Any, x: Array) -> bool:
-    return not is_complex(xp, x)
-
-
-@table.add("isposinf")
-def _isposinf(xp: Any, x: Array, out: Out = None) -> Array:
-    real_only(xp, "isposinf", x)
-    return xp.logical_and(xp.isinf(x), x > 0)
-
-
-@table.add("isneginf")
-def _isneginf(xp: Any, x: Array, out: Out = None) -> Array:
-    real_only(xp, "isneginf", x)
-    return xp.logical_and(xp.isinf(x), x < 0)
+@table.each("isposinf", "isneginf")
+def _infinite(name: str, xp: Any, x: Array, out: Out = None) -> Array:
+    real_only(xp, name, x)
+    return xp.logical_and(xp.isinf(x), x > 0 if name == "isposinf" else x < 0)
 
 
 @table.add("astype")
@@ -330,7 +313,7 @@ def _array_astype(
     subok: bool = True,
     copy: bool = True,
 ) -> Array:
-    check_cast(xp, a.dtype, dtype, casting)
+    check_cast(a.dtype, dtype, casting)
     return xp.astype(a, dtype, copy=copy)
 
 

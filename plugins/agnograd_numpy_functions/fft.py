@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from agnograd_numpy_functions._program import Array, Out, Table
+from agnograd_numpy_functions._helpers import floating, is_complex, is_floating
+from agnograd_numpy_functions._program import Array, Lengths, Out, Table
 
 __all__ = ["table"]
 
@@ -13,71 +13,69 @@ table = Table()
 
 
 def _complex(xp: Any, a: Array) -> Array:
-    if xp.isdtype(a.dtype, "complex floating"):
-        return a
-    return xp.astype(a, xp.result_type(a.dtype, xp.complex64) if _is_real(xp, a) else xp.complex128)
-
-
-def _is_real(xp: Any, a: Array) -> bool:
-    return bool(xp.isdtype(a.dtype, "real floating"))
+    if not is_floating(xp, a):
+        return xp.astype(a, xp.complex128)
+    return xp.astype(a, xp.result_type(a.dtype, xp.complex64), copy=False)
 
 
 def _real(xp: Any, a: Array) -> Array:
-    if xp.isdtype(a.dtype, "complex floating"):
+    if is_complex(xp, a):
         raise TypeError(
             "this transform is of real arrays, and would lose the imaginary part: give it "
             "xp.real(a), or use the transform of complex arrays"
         )
-    return a if _is_real(xp, a) else xp.astype(a, xp.float64)
+    return floating(xp, a)
 
 
-def _one(name: str, ready: Any) -> None:
-    @table.add(f"fft.{name}")
-    def transform(
-        xp: Any,
-        a: Array,
-        n: int | None = None,
-        axis: int = -1,
-        norm: str | None = None,
-        out: Out = None,
-    ) -> Array:
-        return getattr(xp.fft, name)(ready(xp, a), n=n, axis=axis, norm=norm or "backward")
+def _ready(xp: Any, name: str, a: Array) -> Array:
+    return (_real if name.startswith(("fft.rfft", "fft.ihfft")) else _complex)(xp, a)
 
 
-def _several(name: str, base: str, ready: Any, axes_by_default: Any) -> None:
-    @table.add(f"fft.{name}")
-    def transform(
-        xp: Any,
-        a: Array,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = axes_by_default,
-        norm: str | None = None,
-        out: Out = None,
-    ) -> Array:
-        if s is not None and axes is None:
-            axes = tuple(range(-len(s), 0))
-        shape = None if s is None else tuple(s)
-        chosen = None if axes is None else tuple(axes)
-        return getattr(xp.fft, base)(ready(xp, a), s=shape, axes=chosen, norm=norm or "backward")
+@table.each("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "fft.hfft", "fft.ihfft")
+def _along_one(
+    name: str,
+    xp: Any,
+    a: Array,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    out: Out = None,
+) -> Array:
+    transform = getattr(xp.fft, name.removeprefix("fft."))
+    return transform(_ready(xp, name, a), n=n, axis=axis, norm=norm or "backward")
 
 
-for _name in ("fft", "ifft", "irfft", "hfft"):
-    _one(_name, _complex)
-for _name in ("rfft", "ihfft"):
-    _one(_name, _real)
-for _name in ("fft", "ifft", "irfft"):
-    _several(f"{_name}n", f"{_name}n", _complex, None)
-    _several(f"{_name}2", f"{_name}n", _complex, (-2, -1))
-_several("rfftn", "rfftn", _real, None)
-_several("rfft2", "rfftn", _real, (-2, -1))
+@table.each("fft.fftn", "fft.ifftn", "fft.rfftn", "fft.irfftn")
+def _along_several(
+    name: str,
+    xp: Any,
+    a: Array,
+    s: Lengths | None = None,
+    axes: Lengths | None = None,
+    norm: str | None = None,
+    out: Out = None,
+) -> Array:
+    if s is not None:
+        axes = tuple(range(-len(s), 0)) if axes is None else axes
+        pairs = zip(s, axes, strict=True)
+        s = tuple(a.shape[axis] if n in (None, -1) else n for n, axis in pairs)
+    transform = getattr(xp.fft, name.removeprefix("fft."))
+    return transform(_ready(xp, name, a), s=s, axes=axes, norm=norm or "backward")
 
 
-def _shift(name: str) -> None:
-    @table.add(f"fft.{name}")
-    def shift(xp: Any, x: Array, axes: int | Sequence[int] | None = None) -> Array:
-        chosen = tuple(axes) if isinstance(axes, list) else axes
-        return getattr(xp.fft, name)(x, axes=chosen)
+@table.each("fft.fft2", "fft.ifft2", "fft.rfft2", "fft.irfft2")
+def _along_two(
+    name: str,
+    xp: Any,
+    a: Array,
+    s: Lengths | None = None,
+    axes: Lengths | None = (-2, -1),
+    norm: str | None = None,
+    out: Out = None,
+) -> Array:
+    return _along_several(name.replace("2", "n"), xp, a, s, axes, norm)
 
 
-_shift("fftshift")
-_shift("ifftshift")
+@table.each("fft.fftshift", "fft.ifftshift")
+def _shift(name: str, xp: Any, x: Array, axes: Lengths | None = None) -> Array:
+    return getattr(xp.fft, name.removeprefix("fft."))(x, axes=axes)

@@ -7,46 +7,33 @@ programs. Each module is one noun, with a table of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from agnograd_numpy_functions import (
-    calculus,
-    creation,
-    elementwise,
-    fft,
-    indexing,
-    joining,
-    linalg,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    searching,
-    shapes,
-    sorting,
-    statistics,
-)
 from agnograd_numpy_functions._program import Table
 
 __all__ = ["FUNCTIONS", "TABLES", "name_of"]
 
-TABLES = (
-    calculus,
-    creation,
-    elementwise,
-    fft,
-    indexing,
-    joining,
-    linalg,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    searching,
-    shapes,
-    sorting,
-    statistics,
-)
+TABLES = [
+    import_module(f"agnograd_numpy_functions.{name}")
+    for name in (
+        "calculus",
+        "creation",
+        "elementwise",
+        "fft",
+        "indexing",
+        "joining",
+        "linalg",
+        "polynomials",
+        "products",
+        "quantiles",
+        "reductions",
+        "searching",
+        "shapes",
+        "sorting",
+        "statistics",
+    )
+]
 FUNCTIONS = Table()
 for _module in TABLES:
     FUNCTIONS.update(_module.table)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from agnograd.extend import every_element, replace
-from agnograd_numpy_functions._arguments import check_cast
-from agnograd_numpy_functions._helpers import axes_of, flat, is_bool, like, mask_of
+from agnograd_numpy_functions._arguments import check_cast, like
+from agnograd_numpy_functions._helpers import (
+    along,
+    as_axis,
+    at_least,
+    axes_of,
+    flat,
+    is_bool,
+    mask_of,
+)
 from agnograd_numpy_functions._program import Array, Into, Operand, Out, Table
 
 __all__ = ["table"]
@@ -38,9 +45,7 @@ def _take(
     out: Out = None,
     mode: str = "raise",
 ) -> Array:
-    if axis is None or not a.ndim:
-        a, axis = flat(xp, a), axis or 0
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = along(xp, at_least(xp, a, 1), axis)
     indices = xp.astype(indices, xp.int64) if is_bool(xp, indices) else indices
     places = flat(xp, _places(xp, indices, a.shape[axis], mode))
     taken = xp.take(a, places, axis=axis)
@@ -49,8 +54,7 @@ def _take(
 
 @table.add("take_along_axis")
 def _take_along_axis(xp: Any, arr: Array, indices: Array, axis: int | None = -1) -> Array:
-    if axis is None:
-        arr, axis = flat(xp, arr), 0
+    arr, axis = along(xp, arr, axis)
     return xp.take_along_axis(arr, indices, axis=axis)
 
 
@@ -82,9 +86,8 @@ def _put_along_axis(xp: Any, arr: Into, indices: Array, values: Any, axis: int |
     total = xp.zeros(shape, dtype=place.dtype, device=arr.device)
     for i in range(arr.ndim - 1, -1, -1):
         length = arr.shape[i]
-        ones = tuple(length if j == i else 1 for j in range(arr.ndim))
         count = xp.arange(length, dtype=place.dtype, device=arr.device)
-        total = total + stride * (place if i == axis else xp.reshape(count, ones))
+        total = total + stride * (place if i == axis else as_axis(xp, count, i, arr.ndim))
         stride *= length
     _write(xp, arr, flat(xp, total), flat(xp, xp.broadcast_to(like(arr, values), shape)))
 
@@ -102,9 +105,7 @@ def _put(xp: Any, a: Into, ind: Array, v: Any, mode: str = "raise") -> None:
 def _compress(
     xp: Any, condition: Array, a: Array, axis: int | None = None, out: Out = None
 ) -> Array:
-    if axis is None or not a.ndim:
-        a, axis = flat(xp, a), axis or 0
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = along(xp, at_least(xp, a, 1), axis)
     (chosen,) = xp.nonzero(condition)
     if condition.shape[0] > a.shape[axis] and xp.any(chosen >= a.shape[axis]):
         raise IndexError(f"a condition of {condition.shape[0]} is longer than the axis")
@@ -124,18 +125,10 @@ def _extract(xp: Any, condition: Array, arr: Array) -> Array:
     return xp.take(flat(xp, arr), chosen, axis=0)
 
 
-def _safe(xp: Any, a: Array, values: Any) -> None:
-    if not xp.can_cast(values.dtype, a.dtype):
-        raise TypeError(
-            f"values of dtype {values.dtype} are not written to an array of dtype {a.dtype}, which "
-            "would lose a part of them: convert the array, or the values, by astype"
-        )
-
-
 @table.add("place")
 def _place(xp: Any, arr: Into, mask: Array, vals: Any) -> None:
     if hasattr(vals, "dtype"):
-        _safe(xp, arr, vals)
+        check_cast(vals.dtype, arr.dtype, "safe")
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
     (chosen,) = xp.nonzero(flat(xp, mask))
@@ -147,7 +140,7 @@ def _place(xp: Any, arr: Into, mask: Array, vals: Any) -> None:
 @table.add("putmask")
 def _putmask(xp: Any, a: Into, mask: Array, values: Any) -> None:
     if hasattr(values, "dtype"):
-        _safe(xp, a, values)
+        check_cast(values.dtype, a.dtype, "safe")
     values = flat(xp, like(a, values))
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
@@ -162,7 +155,7 @@ def _putmask(xp: Any, a: Into, mask: Array, values: Any) -> None:
 def _copyto(
     xp: Any, dst: Into, src: Array, casting: str = "same_kind", where: Operand = True
 ) -> None:
-    check_cast(xp, src.dtype, dst.dtype, casting)
+    check_cast(src.dtype, dst.dtype, casting)
     src = xp.astype(src, dst.dtype)
     if where is True:
         dst[...] = src
@@ -180,11 +173,7 @@ def _fill_diagonal(xp: Any, a: Into, val: Any, wrap: bool = False) -> None:
     if a.ndim > 2:
         if len(set(a.shape)) > 1:
             raise ValueError("All dimensions of input must be of equal length")
-        step, length = 1, 1
-        for _ in range(a.ndim - 1):
-            length *= a.shape[0]
-            step += length
-        end = None
+        step, end = sum(a.shape[0] ** i for i in range(a.ndim)), None
     places = xp.arange(0, min(end, a.size) if end is not None else a.size, step)
     _put(xp, a, places, val)
 
@@ -196,20 +185,11 @@ def _diag_indices_from(xp: Any, arr: Array) -> Any:
     return (xp.arange(arr.shape[0]),) * arr.ndim
 
 
-def _triangle(xp: Any, name: str, arr: Array, k: int) -> tuple[Array, ...]:
+@table.each("tril_indices_from", "triu_indices_from")
+def _triangle(name: str, xp: Any, arr: Array, k: int = 0) -> tuple[Array, ...]:
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
-    return tuple(xp.nonzero(getattr(xp, name)(xp.ones(arr.shape), k=k)))
-
-
-@table.add("tril_indices_from")
-def _tril_indices_from(xp: Any, arr: Array, k: int = 0) -> tuple[Array, ...]:
-    return _triangle(xp, "tril", arr, k)
-
-
-@table.add("triu_indices_from")
-def _triu_indices_from(xp: Any, arr: Array, k: int = 0) -> tuple[Array, ...]:
-    return _triangle(xp, "triu", arr, k)
+    return tuple(xp.nonzero(getattr(xp, name[:4])(xp.ones(arr.shape), k=k)))
 
 
 @table.add("ix_")
@@ -219,8 +199,7 @@ def _ix(xp: Any, *args: Array) -> tuple[Array, ...]:
         if each.ndim != 1:
             raise ValueError("Cross index must be 1 dimensional")
         each = xp.nonzero(each)[0] if is_bool(xp, each) else each
-        shape: Sequence[int] = tuple(-1 if i == axis else 1 for i in range(len(args)))
-        grids.append(xp.reshape(each, shape))
+        grids.append(as_axis(xp, each, axis, len(args)))
     return tuple(grids)
 
 

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agnograd_numpy_functions._arguments import check_cast
-from agnograd_numpy_functions._helpers import axes_of, flat, together
-from agnograd_numpy_functions._kinds import promoted
+from agnograd_numpy_functions._arguments import cast
+from agnograd_numpy_functions._helpers import (
+    along,
+    at_least,
+    axes_of,
+    flat,
+    part,
+    promoted,
+    together,
+)
 from agnograd_numpy_functions._program import Array, Arrays, DType, Out, Table
 
 __all__ = ["table"]
@@ -30,9 +37,7 @@ def _of_one_dtype(xp: Any, arrays: Parts, dtype: Any, casting: str) -> Parts:
     if dtype is None and (casting == "same_kind" or not arrays):
         return together(xp, *arrays) if arrays else arrays
     dtype = promoted(xp, *arrays) if dtype is None else dtype
-    for each in arrays:
-        check_cast(xp, each.dtype, dtype, casting)
-    return [xp.astype(each, dtype, copy=False) for each in arrays]
+    return cast(xp, arrays, dtype, casting)
 
 
 @table.add("concatenate", "concat")
@@ -62,22 +67,18 @@ def _stack(
     return xp.stack(_of_one_dtype(xp, arrays, dtype, casting), axis=axis)
 
 
-def _at_least(xp: Any, x: Array, rank: int) -> Array:
-    return xp.reshape(x, (1,) * (rank - x.ndim) + x.shape) if x.ndim < rank else x
-
-
 @table.add("vstack")
 def _vstack(
     xp: Any, tup: Arrays, *, dtype: DType | None = None, casting: str = "same_kind"
 ) -> Array:
-    return _joined(xp, [_at_least(xp, each, 2) for each in tup], 0, dtype, casting)
+    return _joined(xp, [at_least(xp, each, 2) for each in tup], 0, dtype, casting)
 
 
 @table.add("hstack")
 def _hstack(
     xp: Any, tup: Arrays, *, dtype: DType | None = None, casting: str = "same_kind"
 ) -> Array:
-    parts = [_at_least(xp, each, 1) for each in tup]
+    parts = [at_least(xp, each, 1) for each in tup]
     return _joined(xp, parts, 0 if parts[0].ndim == 1 else 1, dtype, casting)
 
 
@@ -85,7 +86,7 @@ def _hstack(
 def _dstack(xp: Any, tup: Arrays) -> Array:
     shaped = []
     for each in tup:
-        two = _at_least(xp, each, 2)
+        two = at_least(xp, each, 2)
         shaped.append(xp.expand_dims(two, axis=2) if two.ndim == 2 else two)
     return _joined(xp, shaped, 2)
 
@@ -110,7 +111,7 @@ def _block(xp: Any, arrays: Any) -> Array:
 
     def joined(part: Any, level: int) -> Array:
         if not isinstance(part, list):
-            return _at_least(xp, xp.asarray(part), full)
+            return at_least(xp, xp.asarray(part), full)
         return _joined(xp, [joined(each, level + 1) for each in part], level - levels)
 
     return joined(arrays, 0)
@@ -136,41 +137,20 @@ def _split(xp: Any, ary: Array, sections: Any, axis: int, equal: bool) -> Parts:
         ends = [each * i + min(i, extra) for i in range(count + 1)]
     else:
         ends = [0, *(int(end) for end in sections), length]
-    before = (slice(None),) * axis
-    return [ary[(*before, slice(start, stop), ...)] for start, stop in pairwise(ends)]
+    return [part(ary, axis, *bounds) for bounds in pairwise(ends)]
 
 
-@table.add("split")
-def _equal_split(xp: Any, ary: Array, indices_or_sections: Any, axis: int = 0) -> Parts:
-    return _split(xp, ary, indices_or_sections, axis, equal=True)
+@table.each("split", "array_split")
+def _split_at(name: str, xp: Any, ary: Array, indices_or_sections: Any, axis: int = 0) -> Parts:
+    return _split(xp, ary, indices_or_sections, axis, equal=name == "split")
 
 
-@table.add("array_split")
-def _array_split(xp: Any, ary: Array, indices_or_sections: Any, axis: int = 0) -> Parts:
-    return _split(xp, ary, indices_or_sections, axis, equal=False)
-
-
-def _deep_enough(name: str, ary: Array, rank: int) -> None:
+@table.each("hsplit", "vsplit", "dsplit")
+def _split_along(name: str, xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
+    rank, axis = {"hsplit": (1, 1), "vsplit": (2, 0), "dsplit": (3, 2)}[name]
     if ary.ndim < rank:
         raise ValueError(f"{name} only works on arrays of {rank} or more dimensions")
-
-
-@table.add("hsplit")
-def _hsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
-    _deep_enough("hsplit", ary, 1)
-    return _split(xp, ary, indices_or_sections, 0 if ary.ndim == 1 else 1, equal=True)
-
-
-@table.add("vsplit")
-def _vsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
-    _deep_enough("vsplit", ary, 2)
-    return _split(xp, ary, indices_or_sections, 0, equal=True)
-
-
-@table.add("dsplit")
-def _dsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
-    _deep_enough("dsplit", ary, 3)
-    return _split(xp, ary, indices_or_sections, 2, equal=True)
+    return _split(xp, ary, indices_or_sections, min(axis, ary.ndim - 1), equal=True)
 
 
 @table.add("unstack")
@@ -182,25 +162,31 @@ def _positions(xp: Any, obj: Any, length: int) -> list[int]:
     """Return the positions, from 0, that an index, a slice, a list or a mask names."""
     if isinstance(obj, slice):
         return list(range(length))[obj]
-    if hasattr(obj, "tolist"):
-        obj = obj.tolist()
+    obj = _listed(obj)
     if isinstance(obj, bool) or (isinstance(obj, Sequence) and obj and isinstance(obj[0], bool)):
         flags = [obj] if isinstance(obj, bool) else obj
         if len(flags) != length:
             raise ValueError(f"a mask of {len(flags)} elements is not that of an axis of {length}")
         return [i for i, flag in enumerate(flags) if flag]
+    return _from_zero(obj, length, length - 1)
+
+
+def _from_zero(obj: Any, length: int, last: int) -> list[int]:
+    """Return positions from 0 on an axis of a length, the last of which may be one behind it."""
     places = [int(each) for each in (obj if isinstance(obj, Sequence) else [obj])]
     for place in places:
-        if not -length <= place < length:
+        if not -length <= place <= last:
             raise IndexError(f"index {place} is out of bounds for an axis of length {length}")
-    return [place % length for place in places]
+    return [place if place >= 0 else place + length for place in places]
+
+
+def _listed(obj: Any) -> Any:
+    return obj.tolist() if hasattr(obj, "tolist") else obj
 
 
 @table.add("delete")
 def _delete(xp: Any, arr: Array, obj: Any, axis: int | None = None) -> Array:
-    if axis is None:
-        arr, axis = flat(xp, arr), 0
-    (axis,) = axes_of(axis, arr.ndim)
+    arr, axis = along(xp, arr, axis)
     gone = set(_positions(xp, obj, arr.shape[axis]))
     kept = [i for i in range(arr.shape[axis]) if i not in gone]
     return xp.take(arr, xp.asarray(kept, dtype=xp.int64, device=arr.device), axis=axis)
@@ -208,14 +194,15 @@ def _delete(xp: Any, arr: Array, obj: Any, axis: int | None = None) -> Array:
 
 @table.add("insert")
 def _insert(xp: Any, arr: Array, obj: Any, values: Array, axis: int | None = None) -> Array:
-    if axis is None:
-        arr, axis = flat(xp, arr), 0
-    (axis,) = axes_of(axis, arr.ndim)
+    arr, axis = along(xp, arr, axis)
     length = arr.shape[axis]
     one = isinstance(obj, int) or getattr(obj, "shape", None) == ()
-    places = _positions(xp, obj, length) if isinstance(obj, slice) else _between(obj, length)
+    if isinstance(obj, slice):
+        places = _positions(xp, obj, length)
+    else:  # before an element, or after the last one
+        places = _from_zero(_listed(obj), length, length)
     if len(places) == 1:
-        values = _at_least(xp, values, arr.ndim)
+        values = at_least(xp, values, arr.ndim)
         if one:  # its values lie along the first axis
             values = xp.moveaxis(values, 0, axis)
         places = places * values.shape[axis]
@@ -227,17 +214,6 @@ def _insert(xp: Any, arr: Array, obj: Any, values: Array, axis: int | None = Non
     )
     both = xp.concat([arr, values], axis=axis)
     return xp.take(both, xp.asarray(order, dtype=xp.int64, device=arr.device), axis=axis)
-
-
-def _between(obj: Any, length: int) -> list[int]:
-    """Return positions between elements: before each one, and after the last."""
-    if hasattr(obj, "tolist"):
-        obj = obj.tolist()
-    places = [int(each) for each in (obj if isinstance(obj, Sequence) else [obj])]
-    for place in places:
-        if not -length <= place <= length:
-            raise IndexError(f"index {place} is out of bounds for an axis of length {length}")
-    return [place if place >= 0 else place + length for place in places]
 
 
 @table.add("trim_zeros")

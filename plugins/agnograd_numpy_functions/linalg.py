@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import adjoint
-from agnograd_numpy_functions._helpers import axes_of, floating, together
-from agnograd_numpy_functions._program import Array, Arrays, DType, Operand, Out, Table
+from agnograd_numpy_functions._helpers import axes_of, floating, is_complex, together
+from agnograd_numpy_functions._program import Array, Arrays, Axis, DType, Operand, Out, Table
 from agnograd_numpy_functions.products import table as products
 
 __all__ = ["table"]
 
 table = Table()
-Axis = int | tuple[int, ...] | None
 
 
 class SVDResult(NamedTuple):
@@ -26,21 +26,14 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def _same(name: str, parameter: str = "a") -> None:
-    """Add a function of one array that NumPy and the standard share."""
-
-    def of_a(xp: Any, a: Array) -> Any:
-        return getattr(xp.linalg, name)(floating(xp, a))
-
-    def of_x(xp: Any, x: Array, /) -> Any:
-        return getattr(xp.linalg, name)(floating(xp, x))
-
-    table.add(f"linalg.{name}")(of_a if parameter == "a" else of_x)
+@table.each("linalg.det", "linalg.eig", "linalg.eigvals", "linalg.inv", "linalg.slogdet")
+def _of_matrix(name: str, xp: Any, a: Array) -> Any:
+    return getattr(xp.linalg, name.removeprefix("linalg."))(floating(xp, a))
 
 
-for _name in ("det", "eig", "eigvals", "inv", "slogdet"):
-    _same(_name)
-_same("svdvals", "x")
+@table.add("linalg.svdvals")
+def _svdvals(xp: Any, x: Array, /) -> Any:
+    return xp.linalg.svdvals(floating(xp, x))
 
 
 @table.add("linalg.matrix_transpose")
@@ -55,13 +48,12 @@ def _triangle(xp: Any, a: Array, uplo: str) -> Array:
     if a.ndim < 2:
         raise ValueError(f"a matrix is needed, not an array of {a.ndim} axes")
     a = floating(xp, a)
-    part = xp.tril(a, k=-1) if uplo.upper() == "L" else xp.triu(a, k=1)
-    other = xp.matrix_transpose(part)
-    inexact = xp.isdtype(a.dtype, "complex floating")
-    diagonal = a - xp.tril(a, k=-1) - xp.triu(a, k=1)
-    if inexact:
-        other, diagonal = xp.conj(other), xp.astype(xp.real(diagonal), a.dtype)
-    return part + diagonal + other
+    below, above = xp.tril(a, k=-1), xp.triu(a, k=1)
+    diagonal = a - below - above
+    if is_complex(xp, a):
+        diagonal = xp.astype(xp.real(diagonal), a.dtype)
+    triangle = below if uplo.upper() == "L" else above
+    return triangle + diagonal + adjoint(triangle, xp)
 
 
 @table.add("linalg.eigh")
@@ -149,13 +141,12 @@ def _lstsq(xp: Any, a: Array, b: Array, rcond: float | None = None) -> tuple[Any
     solution = xp.matmul(xp.linalg.pinv(a, rtol=rcond), b)
     values = xp.linalg.svdvals(a)
     rank = int(xp.sum(xp.astype(values > rcond * values[0], xp.int64))) if values.size else 0
-    shape = (0,)
     if rank == columns and rows > columns:
         apart = b - xp.matmul(a, solution)
         residuals = xp.sum(xp.abs(apart) ** 2, axis=0)
         residuals = xp.reshape(residuals, (1,)) if b.ndim == 1 else residuals
     else:
-        residuals = xp.zeros(shape, dtype=values.dtype)
+        residuals = xp.zeros((0,), dtype=values.dtype)
     return solution, residuals, rank, values
 
 
@@ -194,16 +185,9 @@ def _multi_dot(xp: Any, arrays: Arrays, *, out: Out = None) -> Array:
     if len(arrays) == 2:
         return products["dot"].function(xp, *arrays)
     # From the side that keeps the products small; Variables of three matrices gain most.
-    first, *rest = arrays
     if arrays[-1].ndim == 1:
-        product = arrays[-1]
-        for each in arrays[-2::-1]:
-            product = xp.matmul(each, product)
-        return product
-    product = first
-    for each in rest:
-        product = xp.matmul(product, each)
-    return product
+        return reduce(lambda product, each: xp.matmul(each, product), arrays[::-1])
+    return reduce(xp.matmul, arrays)
 
 
 @table.add("linalg.cond")

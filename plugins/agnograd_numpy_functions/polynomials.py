@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd_numpy_functions._helpers import double, flat, like, promoted, together
+from agnograd_numpy_functions._arguments import like
+from agnograd_numpy_functions._helpers import double, flat, promoted, together
 from agnograd_numpy_functions._program import Array, Table
 
 __all__ = ["table"]
@@ -55,16 +56,10 @@ def _alike(xp: Any, a1: Array, a2: Array) -> list[Array]:
     return [_longer(xp, each, length) for each in (a1, a2)]
 
 
-@table.add("polyadd")
-def _polyadd(xp: Any, a1: Array, a2: Array) -> Array:
+@table.each("polyadd", "polysub")
+def _sum(name: str, xp: Any, a1: Array, a2: Array) -> Array:
     a1, a2 = _alike(xp, a1, a2)
-    return a1 + a2
-
-
-@table.add("polysub")
-def _polysub(xp: Any, a1: Array, a2: Array) -> Array:
-    a1, a2 = _alike(xp, a1, a2)
-    return a1 - a2
+    return a1 + a2 if name == "polyadd" else a1 - a2
 
 
 @table.add("polymul")

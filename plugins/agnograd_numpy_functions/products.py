@@ -7,17 +7,14 @@ from operator import index
 from typing import Any
 
 from agnograd.errors import UnsupportedFunctionError
-from agnograd_numpy_functions._arguments import check_cast
-from agnograd_numpy_functions._helpers import flat, is_complex, is_floating, promoted, together
+from agnograd.extend import conjugate_if_complex
+from agnograd_numpy_functions._arguments import cast
+from agnograd_numpy_functions._helpers import flat, is_floating, promoted, together
 from agnograd_numpy_functions._program import Array, DType, Out, Table
 
-__all__ = ["cross", "table"]
+__all__ = ["table"]
 
 table = Table()
-
-
-def _conjugate(xp: Any, x: Array) -> Array:
-    return xp.conj(x) if is_complex(xp, x) else x
 
 
 @table.add("dot")
@@ -33,7 +30,7 @@ def _dot(xp: Any, a: Array, b: Array, out: Out = None) -> Array:
 @table.add("vdot")
 def _vdot(xp: Any, a: Array, b: Array, /) -> Array:
     a, b = together(xp, a, b)
-    return xp.matmul(flat(xp, _conjugate(xp, a)), flat(xp, b))
+    return xp.matmul(flat(xp, conjugate_if_complex(a, xp)), flat(xp, b))
 
 
 @table.add("inner")
@@ -128,9 +125,7 @@ def _einsum(
     if dtype is None and casting != "safe":  # what NumPy promotes to is safe
         dtype = promoted(xp, *arrays)
     if dtype is not None:
-        for each in arrays:
-            check_cast(xp, each.dtype, dtype, casting)
-        arrays = [xp.astype(each, dtype) for each in arrays]
+        arrays = cast(xp, arrays, dtype, casting)
     found = einsum(subscripts, *together(xp, *arrays))
     # The standard sums small integers in wider ones, which NumPy's einsum does not.
     return found if is_floating(xp, found) else xp.astype(found, promoted(xp, *arrays))
@@ -144,12 +139,6 @@ def _kron(xp: Any, a: Array, b: Array) -> Array:
     first = xp.reshape(a, tuple(n for length in one for n in (length, 1)))
     second = xp.reshape(b, tuple(n for length in other for n in (1, length)))
     return xp.reshape(first * second, tuple(i * j for i, j in zip(one, other, strict=True)))
-
-
-def cross(xp: Any, a: Array, b: Array) -> Array:
-    """Return the vector products along last axes of length 3, broadcast."""
-    parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return xp.stack(parts, axis=-1)
 
 
 @table.add("cross")
@@ -170,7 +159,7 @@ def _cross(
             raise UnsupportedFunctionError(
                 f"np.cross of Variables is of vectors of length 3, not {each.shape[-1]}"
             )
-    return xp.moveaxis(cross(xp, a, b), -1, axisc)
+    return xp.moveaxis(xp.linalg.cross(a, b), -1, axisc)
 
 
 @table.add("linalg.cross")
@@ -223,7 +212,7 @@ def _convolve(xp: Any, a: Array, v: Array, mode: str = "full") -> Array:
 @table.add("correlate")
 def _correlate(xp: Any, a: Array, v: Array, mode: str = "valid") -> Array:
     _nonempty(a, v, scalars=False)
-    a, v = together(xp, flat(xp, a), flat(xp, _conjugate(xp, v)))
+    a, v = together(xp, flat(xp, a), flat(xp, conjugate_if_complex(v, xp)))
     if v.shape[0] <= a.shape[0]:
         return _cut(_full(xp, a, xp.flip(v)), a.shape[0], v.shape[0], mode)
     # As NumPy does: the arrays change places, and the result is turned round.

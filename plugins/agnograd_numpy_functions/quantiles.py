@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from agnograd_numpy_functions._arguments import like
 from agnograd_numpy_functions._helpers import (
     axes_of,
     floating,
@@ -13,16 +14,14 @@ from agnograd_numpy_functions._helpers import (
     is_bool,
     is_complex,
     is_floating,
-    like,
     promoted,
     real_only,
 )
-from agnograd_numpy_functions._program import Array, Operand, Out, Table
+from agnograd_numpy_functions._program import Array, Axis, Operand, Out, Table
 
 __all__ = ["table"]
 
 table = Table()
-Axis = int | tuple[int, ...] | None
 
 # Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996):
 # the parameters alpha and beta of their continuous definitions, 4 to 9.
@@ -75,10 +74,8 @@ def _places(xp: Any, q: Array, count: Any, method: str) -> Array:
     else:
         names = ", ".join((*_CONTINUOUS, *_STEPS))
         raise ValueError(f"method {method!r} is none of Variables': {names}")
-    return xp.clip(place, 0.0, count - 1) if isinstance(count, int) else _limited(xp, place, count)
-
-
-def _limited(xp: Any, place: Array, count: Array) -> Array:
+    if isinstance(count, int):
+        return xp.clip(place, 0.0, count - 1)
     return xp.maximum(xp.minimum(place, count - 1), xp.zeros_like(place))
 
 
@@ -133,41 +130,33 @@ def _quantile(
     return found
 
 
-def _add(name: str, scale: float, skip: bool) -> None:
-    @table.add(name)
-    def quantile(
-        xp: Any,
-        a: Array,
-        q: Operand,
-        axis: Axis = None,
-        out: Out = None,
-        overwrite_input: bool = False,
-        method: str = "linear",
-        keepdims: bool = False,
-    ) -> Array:
-        real_only(xp, name, a)
-        share = q / scale if not hasattr(q, "dtype") else inexact(xp, q)[0] / scale
-        return _quantile(xp, a, share, axis, method, keepdims, skip, of_nothing=skip)
+@table.each("quantile", "percentile", "nanquantile", "nanpercentile")
+def _between(
+    name: str,
+    xp: Any,
+    a: Array,
+    q: Operand,
+    axis: Axis = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    real_only(xp, name, a)
+    skip, whole = name.startswith("nan"), 100.0 if name.endswith("percentile") else 1.0
+    share = q / whole if not hasattr(q, "dtype") else inexact(xp, q)[0] / whole
+    return _quantile(xp, a, share, axis, method, keepdims, skip, of_nothing=skip)
 
 
-for _name, _scale in (("quantile", 1.0), ("percentile", 100.0)):
-    _add(_name, _scale, skip=False)
-    _add(f"nan{_name}", _scale, skip=True)
-
-
-def _add_median(name: str, skip: bool) -> None:
-    @table.add(name)
-    def median(
-        xp: Any,
-        a: Array,
-        axis: Axis = None,
-        out: Out = None,
-        overwrite_input: bool = False,
-        keepdims: bool = False,
-    ) -> Array:
-        a = floating(xp, a)
-        return _quantile(xp, a, 0.5, axis, "linear", keepdims, skip, of_nothing=True)
-
-
-_add_median("median", skip=False)
-_add_median("nanmedian", skip=True)
+@table.each("median", "nanmedian")
+def _median(
+    name: str,
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    skip = name == "nanmedian"
+    return _quantile(xp, floating(xp, a), 0.5, axis, "linear", keepdims, skip, of_nothing=True)

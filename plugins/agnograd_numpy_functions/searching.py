@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.errors import UnsupportedFunctionError
-from agnograd_numpy_functions._arguments import check_cast
+from agnograd_numpy_functions._arguments import check_cast, ready
 from agnograd_numpy_functions._helpers import (
+    dtype_named,
     flat,
     floating,
     is_bool,
     is_floating,
-    ready,
     real_only,
     together,
 )
-from agnograd_numpy_functions._kinds import dtype_named
 from agnograd_numpy_functions._program import Array, Table
 from agnograd_numpy_functions.creation import between
 
@@ -65,24 +64,9 @@ def _unique(
     return found[0] if len(found) == 1 else tuple(found)
 
 
-@table.add("unique_values")
-def _unique_values(xp: Any, x: Array) -> Array:
-    return xp.unique_values(x)
-
-
-@table.add("unique_counts")
-def _unique_counts(xp: Any, x: Array) -> Any:
-    return xp.unique_counts(x)
-
-
-@table.add("unique_inverse")
-def _unique_inverse(xp: Any, x: Array) -> Any:
-    return xp.unique_inverse(x)
-
-
-@table.add("unique_all")
-def _unique_all(xp: Any, x: Array) -> Any:
-    return xp.unique_all(x)
+@table.each("unique_all", "unique_counts", "unique_inverse", "unique_values")
+def _unique_by_standard(name: str, xp: Any, x: Array) -> Any:
+    return getattr(xp, name)(x)
 
 
 @table.add("isin")
@@ -171,7 +155,7 @@ def _bincount(xp: Any, x: Array, /, weights: Array | None = None, minlength: int
     if x.ndim != 1 or not xp.isdtype(x.dtype, ("bool", "integral")):
         raise TypeError("bincount counts integers, in an array of one axis")
     if weights is not None:
-        check_cast(xp, weights.dtype, xp.float64)
+        check_cast(weights.dtype, xp.float64)
         if weights.shape != x.shape:
             raise ValueError("bincount needs a weight for each number")
     x = xp.astype(x, dtype_named(xp, "int64"))

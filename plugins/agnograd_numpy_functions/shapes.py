@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
 from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import is_in_rows
-from agnograd_numpy_functions._helpers import axes_of, flat, is_complex, like, ready
-from agnograd_numpy_functions._program import Array, Table
+from agnograd_numpy_functions._arguments import like, ready
+from agnograd_numpy_functions._helpers import (
+    along,
+    as_axis,
+    at_least,
+    axes_of,
+    count_along,
+    flat,
+    is_complex,
+)
+from agnograd_numpy_functions._program import Array, Axis, Lengths, Table
 
 __all__ = ["table"]
 
 table = Table()
-Axis = int | tuple[int, ...] | None
-Lengths = int | Sequence[int]
 
 
 def _in_rows(a: Array, order: str | None) -> None:
@@ -32,9 +40,7 @@ def _reshape(
     xp: Any, a: Array, /, shape: Lengths, order: str = "C", *, copy: bool | None = None
 ) -> Array:
     _in_rows(a, order)
-    one = isinstance(shape, int) or not hasattr(shape, "__iter__")
-    lengths: Any = (shape,) if one else shape
-    return xp.reshape(a, tuple(lengths), copy=copy)
+    return xp.reshape(a, shape, copy=copy)
 
 
 @table.add("ravel")
@@ -51,12 +57,10 @@ def _squeeze(xp: Any, a: Array, axis: Axis = None) -> Array:
 
 
 @table.add("expand_dims")
-def _expand_dims(xp: Any, a: Array, axis: int | tuple[int, ...]) -> Array:
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
-    rank = a.ndim + len(axes)
-    places = axes_of(tuple(axes), rank)
+def _expand_dims(xp: Any, a: Array, axis: Lengths) -> Array:
+    places = axes_of(axis, a.ndim + len(axis))
     if len(set(places)) < len(places):
-        raise ValueError(f"axes {axes} name one axis twice")
+        raise ValueError(f"axes {axis} name one axis twice")
     for each in sorted(places):
         a = xp.expand_dims(a, axis=each)
     return a
@@ -66,7 +70,6 @@ def _expand_dims(xp: Any, a: Array, axis: int | tuple[int, ...]) -> Array:
 def _transpose(xp: Any, a: Array, axes: Lengths | None = None) -> Array:
     if axes is None:
         axes = tuple(range(a.ndim))[::-1]
-    axes = (axes,) if isinstance(axes, int) else tuple(axes)
     if len(axes) != a.ndim:
         raise ValueError("axes don't match array")
     return xp.permute_dims(a, axes_of(axes, a.ndim))
@@ -85,11 +88,8 @@ def _swapaxes(xp: Any, a: Array, axis1: int, axis2: int) -> Array:
 
 
 @table.add("moveaxis")
-def _moveaxis(
-    xp: Any, a: Array, source: int | Sequence[int], destination: int | Sequence[int]
-) -> Array:
-    pair = [each if isinstance(each, int) else tuple(each) for each in (source, destination)]
-    return xp.moveaxis(a, *pair)
+def _moveaxis(xp: Any, a: Array, source: Lengths, destination: Lengths) -> Array:
+    return xp.moveaxis(a, source, destination)
 
 
 @table.add("rollaxis")
@@ -100,14 +100,10 @@ def _rollaxis(xp: Any, a: Array, axis: int, start: int = 0) -> Array:
 
 
 @table.add("roll")
-def _roll(xp: Any, a: Array, shift: Lengths, axis: Axis = None) -> Array:
-    if not isinstance(shift, int):
-        shift = tuple(shift)
-        if isinstance(axis, int):
-            shift = sum(shift)
-    elif isinstance(axis, tuple):
-        shift = (shift,) * len(axis)
-    return xp.roll(a, shift, axis=axis)
+def _roll(xp: Any, a: Array, shift: Lengths, axis: Lengths | None = None) -> Array:
+    if axis is None or len(axis) == 1:  # along which all of them are added up
+        return xp.roll(a, sum(shift), axis=None if axis is None else axis[0])
+    return xp.roll(a, shift * len(axis) if len(shift) == 1 else shift, axis=axis)
 
 
 @table.add("flip")
@@ -115,14 +111,9 @@ def _flip(xp: Any, m: Array, axis: Axis = None) -> Array:
     return xp.flip(m, axis=axis)
 
 
-@table.add("flipud")
-def _flipud(xp: Any, m: Array) -> Array:
-    return xp.flip(m, axis=0)
-
-
-@table.add("fliplr")
-def _fliplr(xp: Any, m: Array) -> Array:
-    return xp.flip(m, axis=1)
+@table.each("flipud", "fliplr")
+def _flip_rows(name: str, xp: Any, m: Array) -> Array:
+    return xp.flip(m, axis=0 if name == "flipud" else 1)
 
 
 @table.add("rot90")
@@ -142,7 +133,7 @@ def _rot90(xp: Any, m: Array, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Arr
 
 @table.add("tile")
 def _tile(xp: Any, A: Array, reps: Lengths) -> Array:  # noqa: N803 - NumPy's name
-    return xp.tile(A, (reps,) if isinstance(reps, int) else tuple(reps))
+    return xp.tile(A, reps)
 
 
 def _counts(xp: Any, repeats: Any, length: int) -> Any:
@@ -166,48 +157,36 @@ def _counts(xp: Any, repeats: Any, length: int) -> Any:
 
 @table.add("repeat")
 def _repeat(xp: Any, a: Array, repeats: Any, axis: int | None = None) -> Array:
-    if axis is None or not a.ndim:
-        a, axis = flat(xp, a), 0 if axis is None else axis
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = along(xp, at_least(xp, a, 1), axis)
     return xp.repeat(a, _counts(xp, repeats, a.shape[axis]), axis=axis)
 
 
 @table.add("resize")
 def _resize(xp: Any, a: Array, new_shape: Lengths) -> Array:
-    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
-    if any(length < 0 for length in shape):
-        raise ValueError(f"new_shape {shape} has a negative length")
-    count = 1
-    for length in shape:
-        count *= length
-    size = a.size or 0
+    if any(length < 0 for length in new_shape):
+        raise ValueError(f"new_shape {new_shape} has a negative length")
+    count, size = math.prod(new_shape), a.size or 0
     if not size:
-        return xp.zeros(shape, dtype=a.dtype)
+        return xp.zeros(new_shape, dtype=a.dtype)
     whole = xp.tile(flat(xp, a), (-(-count // size),))
-    return xp.reshape(whole[:count], shape)
+    return xp.reshape(whole[:count], new_shape)
 
 
-def _at_least(rank: int, grow: Callable[[Any, Array], Array]) -> Callable[..., Any]:
-    def program(xp: Any, *arys: Array) -> Any:
-        grown = tuple(grow(xp, each) if each.ndim < rank else each for each in arys)
-        return grown[0] if len(grown) == 1 else grown
-
-    return program
-
-
-def _three(xp: Any, x: Array) -> Array:
-    shapes = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}
-    return xp.reshape(x, shapes[x.ndim])
+@table.each("atleast_1d", "atleast_2d", "atleast_3d")
+def _at_least(name: str, xp: Any, *arys: Array) -> Any:
+    rank = int(name[-2])
+    grown = tuple(at_least(xp, _with_last(xp, x, rank), rank) for x in arys)
+    return grown[0] if len(grown) == 1 else grown
 
 
-table.add("atleast_1d")(_at_least(1, lambda xp, x: xp.reshape(x, (1,))))
-table.add("atleast_2d")(_at_least(2, lambda xp, x: xp.reshape(x, (1, x.size))))
-table.add("atleast_3d")(_at_least(3, _three))
+def _with_last(xp: Any, x: Array, rank: int) -> Array:
+    """Return an array that gets three axes with the last one of them: NumPy puts it there."""
+    return x[..., None] if rank == 3 and x.ndim in (1, 2) else x
 
 
 @table.add("broadcast_to")
 def _broadcast_to(xp: Any, array: Array, shape: Lengths, subok: bool = False) -> Array:
-    return xp.broadcast_to(array, (shape,) if isinstance(shape, int) else tuple(shape))
+    return xp.broadcast_to(array, shape)
 
 
 @table.add("broadcast_arrays")
@@ -225,21 +204,18 @@ def _meshgrid(
     axes = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         axes[:2] = 1, 0
-    return tuple(
-        xp.reshape(x, tuple(-1 if i == axis else 1 for i in range(len(xi))), copy=copy or None)
-        for axis, x in zip(axes, xi, strict=True)
-    )
+    pairs = zip(axes, xi, strict=True)
+    return tuple(as_axis(xp, x, axis, len(xi), copy or None) for axis, x in pairs)
 
 
 @table.add("lib.stride_tricks.sliding_window_view")
 def _sliding_window_view(
     xp: Any, x: Array, window_shape: Lengths, axis: Axis = None, *, subok: bool = False
 ) -> Array:
-    lengths = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
     axes = axes_of(axis, x.ndim)
-    if len(lengths) != len(axes):
+    if len(window_shape) != len(axes):
         raise ValueError("window_shape must have one length for each axis")
-    for place, length in zip(axes, lengths, strict=True):
+    for place, length in zip(axes, window_shape, strict=True):
         count = x.shape[place] - length + 1
         if length < 0 or count < 1:
             raise ValueError("window_shape must be no longer than the axes, and not negative")
@@ -262,12 +238,7 @@ def _ndim(xp: Any, a: Array) -> Any:
 
 @table.add("size")
 def _size(xp: Any, a: Array, axis: Axis = None) -> Any:
-    if axis is None:
-        return a.size
-    count = 1
-    for each in axes_of(axis, a.ndim):
-        count *= a.shape[each]
-    return count
+    return a.size if axis is None else count_along(a, axis)
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:

@@ -20,34 +20,6 @@ def _checked(xp: Any, a: Array, axis: int | None, order: Any) -> tuple[Array, in
     return (flat(xp, a), -1) if axis is None else (a, axis)
 
 
-@table.add("sort")
-def _sort(
-    xp: Any,
-    a: Array,
-    axis: int | None = -1,
-    kind: str | None = None,
-    order: Any = None,
-    *,
-    stable: bool | None = None,
-) -> Array:
-    a, axis = _checked(xp, a, axis, order)
-    return xp.sort(a, axis=axis)
-
-
-@table.add("argsort")
-def _argsort(
-    xp: Any,
-    a: Array,
-    axis: int | None = -1,
-    kind: str | None = None,
-    order: Any = None,
-    *,
-    stable: bool | None = None,
-) -> Array:
-    a, axis = _checked(xp, a, axis, order)
-    return xp.argsort(a, axis=axis)
-
-
 def _within(xp: Any, a: Array, kth: Any, axis: int | None) -> None:
     length = a.size if axis is None else count_along(a, axis)
     places = kth if isinstance(kth, Sequence) else flat(xp, xp.asarray(kth)).tolist()
@@ -56,21 +28,34 @@ def _within(xp: Any, a: Array, kth: Any, axis: int | None) -> None:
             raise ValueError(f"kth(={place}) out of bounds ({length})")
 
 
-@table.add("partition")
+@table.each("sort", "argsort")
+def _sort(
+    name: str,
+    xp: Any,
+    a: Array,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: Any = None,
+    *,
+    stable: bool | None = None,
+) -> Array:
+    a, axis = _checked(xp, a, axis, order)
+    return getattr(xp, name)(a, axis=axis)
+
+
+@table.each("partition", "argpartition")
 def _partition(
-    xp: Any, a: Array, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+    name: str,
+    xp: Any,
+    a: Array,
+    kth: Any,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: Any = None,
 ) -> Array:
+    _within(xp, a, kth, axis)
     # A sorted array is partitioned at any element.
-    _within(xp, a, kth, axis)
-    return _sort(xp, a, axis, order=order)
-
-
-@table.add("argpartition")
-def _argpartition(
-    xp: Any, a: Array, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
-) -> Array:
-    _within(xp, a, kth, axis)
-    return _argsort(xp, a, axis, order=order)
+    return _sort(name.replace("partition", "sort"), xp, a, axis, order=order)
 
 
 @table.add("lexsort")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agnograd.extend import adjoint
 from agnograd_numpy_functions._helpers import (
+    as_asked,
     axes_of,
     count_along,
     double,
@@ -15,12 +17,11 @@ from agnograd_numpy_functions._helpers import (
     mask_of,
     together,
 )
-from agnograd_numpy_functions._program import Array, DType, Operand, Out, Table
+from agnograd_numpy_functions._program import Array, Axis, DType, Operand, Out, Table
 
 __all__ = ["table"]
 
 table = Table()
-Axis = int | tuple[int, ...] | None
 
 
 def _cast(xp: Any, a: Array, dtype: Any) -> Array:
@@ -55,19 +56,13 @@ def _mean_kept(xp: Any, a: Array, axis: Axis, where: Any) -> Array:
         return xp.mean(a, axis=axis, keepdims=True)
     wide = _wide(xp, a)
     total = xp.sum(xp.where(mask_of(xp, where, a.shape), wide, 0.0), axis=axis, keepdims=True)
-    return xp.astype(total / _as(xp, _count(xp, wide, axis, where), wide), a.dtype, copy=False)
+    count = xp.astype(_count(xp, wide, axis, where), wide.dtype)
+    return xp.astype(total / count, a.dtype, copy=False)
 
 
-def _as(xp: Any, count: Any, a: Array) -> Any:
-    return xp.astype(count, a.dtype) if hasattr(count, "dtype") else count
-
-
-def _as_asked(xp: Any, x: Array, dtype: Any) -> Array:
-    return x if dtype is None else xp.astype(x, dtype, copy=False)
-
-
-@table.add("mean")
+@table.each("mean", "nanmean")
 def _mean(
+    name: str,
     xp: Any,
     a: Array,
     axis: Axis = None,
@@ -77,32 +72,17 @@ def _mean(
     *,
     where: Operand = True,
 ) -> Array:
-    a = _cast(xp, a, dtype)
-    if where is True and not is_complex(xp, a):
-        return _as_asked(xp, xp.mean(floating(xp, a), axis=axis, keepdims=keepdims), dtype)
-    mean = _mean_kept(xp, floating(xp, a), axis, where)
-    return _as_asked(xp, _kept(xp, mean, a, axis, keepdims), dtype)
+    where = _numbers(xp, floating(xp, a), where) if name == "nanmean" else where
+    a = floating(xp, _cast(xp, a, dtype))
+    if where is True:
+        return as_asked(xp, xp.mean(a, axis=axis, keepdims=keepdims), dtype)
+    return as_asked(xp, _kept(xp, _mean_kept(xp, a, axis, where), a, axis, keepdims), dtype)
 
 
 def _numbers(xp: Any, a: Array, where: Any) -> Array:
     """Return where there are numbers that count."""
     numbers = xp.logical_not(xp.isnan(a))
     return numbers if where is True else xp.logical_and(numbers, where)
-
-
-@table.add("nanmean")
-def _nanmean(
-    xp: Any,
-    a: Array,
-    axis: Axis = None,
-    dtype: DType | None = None,
-    out: Out = None,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-) -> Array:
-    numbers = _numbers(xp, floating(xp, a), where)
-    return _mean(xp, a, axis, dtype, keepdims=keepdims, where=numbers)
 
 
 def _variance(
@@ -113,11 +93,9 @@ def _variance(
     keepdims: bool,
     where: Any,
     mean: Any,
-    nothing: float = math.inf,
+    nothing: float,
 ) -> Array:
     """Return the variance; what is left without a degree of freedom is divided by 0, or NaN."""
-    if where is True and mean is None and not is_complex(xp, a):
-        return xp.var(a, axis=axis, correction=ddof, keepdims=keepdims)
     dtype, a = _real_dtype(xp, a), _wide(xp, a)
     centre = _mean_kept(xp, a, axis, where) if mean is None else mean
     apart = a - centre
@@ -167,8 +145,9 @@ def _root(xp: Any, variance: Array) -> Array:
     return xp.where(zero, 0.0, xp.sqrt(xp.where(zero, 1.0, variance)))
 
 
-@table.add("var")
-def _var(
+@table.each("var", "std", "nanvar", "nanstd")
+def _spread(
+    name: str,
     xp: Any,
     a: Array,
     axis: Axis = None,
@@ -181,73 +160,14 @@ def _var(
     mean: Operand | None = None,
     correction: float | None = None,
 ) -> Array:
-    ddof = _correction(ddof, correction)
-    a = _spread_cast(xp, a, dtype)
-    return _as_asked(xp, _variance(xp, a, axis, ddof, keepdims, where, mean), dtype)
-
-
-@table.add("std")
-def _std(
-    xp: Any,
-    a: Array,
-    axis: Axis = None,
-    dtype: DType | None = None,
-    out: Out = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-    mean: Operand | None = None,
-    correction: float | None = None,
-) -> Array:
+    skip, short = name.startswith("nan"), name.removeprefix("nan")
+    nothing = math.nan if skip and is_floating(xp, a) else math.inf
     ddof, a = _correction(ddof, correction), _spread_cast(xp, a, dtype)
+    where = _numbers(xp, a, where) if skip else where
     if where is True and mean is None and not is_complex(xp, a):
-        return xp.std(a, axis=axis, correction=ddof, keepdims=keepdims)
-    variance = _variance(xp, a, axis, ddof, keepdims, where, mean)
-    return _as_asked(xp, _root(xp, variance), dtype)
-
-
-@table.add("nanvar")
-def _nanvar(
-    xp: Any,
-    a: Array,
-    axis: Axis = None,
-    dtype: DType | None = None,
-    out: Out = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-    mean: Operand | None = None,
-    correction: float | None = None,
-) -> Array:
-    given, a, ddof = a, _spread_cast(xp, a, dtype), _correction(ddof, correction)
-    where = _numbers(xp, a, where)
-    nothing = math.nan if is_floating(xp, given) else math.inf
-    variance = _variance(xp, a, axis, ddof, keepdims, where, mean, nothing)
-    return _as_asked(xp, variance, dtype)
-
-
-@table.add("nanstd")
-def _nanstd(
-    xp: Any,
-    a: Array,
-    axis: Axis = None,
-    dtype: DType | None = None,
-    out: Out = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-    mean: Operand | None = None,
-    correction: float | None = None,
-) -> Array:
-    return _root(
-        xp,
-        _nanvar(
-            xp, a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
-        ),
-    )
+        return getattr(xp, short)(a, axis=axis, correction=ddof, keepdims=keepdims)
+    found = _variance(xp, a, axis, ddof, keepdims, where, mean, nothing)
+    return as_asked(xp, found if short == "var" else _root(xp, found), dtype)
 
 
 @table.add("average")
@@ -262,7 +182,7 @@ def _average(
 ) -> Any:
     if weights is None:
         a = floating(xp, a)
-        mean = _mean(xp, a, axis, keepdims=keepdims)
+        mean = xp.mean(a, axis=axis, keepdims=keepdims)
         total = xp.full_like(mean, float(count_along(a, axis)))
         return (mean, total) if returned else mean
     a, weights = together(xp, floating(xp, a), weights)
@@ -321,8 +241,7 @@ def _cov(
     else:
         degrees = total - ddof * xp.sum(weights * xp.astype(aweights, x.dtype)) / total
     apart = x - average
-    right = xp.matrix_transpose(apart if weights is None else apart * weights)
-    right = xp.conj(right) if is_complex(xp, right) else right
+    right = adjoint(apart if weights is None else apart * weights, xp)
     if not hasattr(degrees, "dtype"):
         degrees = xp.asarray(float(degrees), dtype=x.dtype)
     positive = xp.real(degrees) > 0 if is_complex(xp, degrees) else degrees > 0

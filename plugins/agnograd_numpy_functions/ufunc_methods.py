@@ -8,9 +8,9 @@ from typing import Any
 from agnograd import Variable
 from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import replace
-from agnograd_numpy_functions._arguments import as_array, as_dtype, check_cast
+from agnograd_numpy_functions._arguments import as_array, as_dtype, cast
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "refusal"]
 
 # The reductions that ufuncs of two inputs are; the functions are those of NumPy's names.
 REDUCTIONS = {
@@ -34,7 +34,8 @@ ASSOCIATIVE = frozenset(
 Function = Callable[..., Any]
 
 
-def _refuse(name: str, method: str, instead: str) -> UnsupportedFunctionError:
+def refusal(name: str, method: str, instead: str) -> UnsupportedFunctionError:
+    """Return the error of a ufunc's method that Variables lack, which says what to do instead."""
     return UnsupportedFunctionError(
         f"{name}.{method} has no counterpart on Variables: {instead}, or give it v.detach()"
     )
@@ -70,7 +71,7 @@ def _reduce(
     axis = given.pop("axis")
     several = not isinstance(axis, int) or not x.ndim
     if name not in ASSOCIATIVE or several or not x.shape[axis] or given:
-        raise _refuse(name, "reduce", f"write it as a loop over np.{name}")
+        raise refusal(name, "reduce", f"write it as a loop over np.{name}")
     last = _scanned(xp, function, x, axis)
     last = xp.moveaxis(last, axis, 0)[-1, ...]
     return xp.expand_dims(last, axis=axis) if keepdims else last
@@ -87,7 +88,7 @@ def _accumulate(
     if name in ACCUMULATIONS:
         return _named(xp, ACCUMULATIONS[name], x, axis=axis, dtype=dtype)
     if name not in ASSOCIATIVE:
-        raise _refuse(name, "accumulate", f"write it as a loop over np.{name}")
+        raise refusal(name, "accumulate", f"write it as a loop over np.{name}")
     if dtype is not None:
         x = xp.astype(x, as_dtype(xp, dtype))
     return _scanned(xp, function, x, axis)
@@ -109,10 +110,7 @@ def _outer(
 ) -> Any:
     x1, x2 = (as_array(xp, each) for each in inputs)
     if "dtype" in options:
-        dtype = as_dtype(xp, options.pop("dtype"))
-        for each in (x1, x2):
-            check_cast(xp, each.dtype, dtype)
-        x1, x2 = (xp.astype(each, dtype) for each in (x1, x2))
+        x1, x2 = cast(xp, (x1, x2), as_dtype(xp, options.pop("dtype")))
     return function(xp.reshape(x1, (*x1.shape, *(1,) * x2.ndim)), x2)
 
 
@@ -121,12 +119,11 @@ def _at(
 ) -> None:
     x, key, *values = inputs
     if name not in ("add", "subtract"):
-        raise _refuse(name, "at", "v[key] = f(v[key]) writes at keys that name no place twice")
+        raise refusal(name, "at", "v[key] = f(v[key]) writes at keys that name no place twice")
     if not isinstance(x, Variable):
-        raise _refuse(name, "at", "make the array that is written to a Variable, by xp.asarray")
-    value = xp.broadcast_to(as_array(xp, values[0]), x[key].shape)
-    check_cast(xp, value.dtype, x.dtype)
-    added = xp.scatter_add(xp.astype(value, x.dtype), key, shape=x.shape)
+        raise refusal(name, "at", "make the array that is written to a Variable, by xp.asarray")
+    (value,) = cast(xp, [as_array(xp, values[0])], x.dtype)
+    added = xp.scatter_add(xp.broadcast_to(value, x[key].shape), key, shape=x.shape)
     replace(x, function(x, added))
 
 

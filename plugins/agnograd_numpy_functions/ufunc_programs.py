@@ -9,11 +9,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from agnograd_numpy_functions._kinds import inexact, is_bool, is_complex, is_floating, promoted
+from agnograd.extend import conjugate_if_complex
+from agnograd_numpy_functions._helpers import (
+    inexact,
+    is_bool,
+    is_complex,
+    is_floating,
+    real_only,
+    together,
+)
+from agnograd_numpy_functions._program import Array
 
 __all__ = ["PROGRAMS"]
-
-Array = Any
 
 _LN2 = math.log(2.0)
 
@@ -26,8 +33,7 @@ def _conjugate(xp: Any, x: Array) -> Array:
 
 def _real(xp: Any, name: str, *inputs: Array) -> tuple[Array, ...]:
     """Return real arrays in the precision in which NumPy computes them."""
-    if any(is_complex(xp, each) for each in inputs):
-        raise TypeError(f"{name} is a function of real arrays: give it xp.real(x) or xp.abs(x)")
+    real_only(xp, name, *inputs)
     return inexact(xp, *inputs)
 
 
@@ -47,14 +53,11 @@ def _fabs(xp: Any, x: Array) -> Array:
     return xp.abs(x)
 
 
-def _degrees(xp: Any, x: Array) -> Array:
-    (x,) = _real(xp, "degrees", x)
-    return x * (180 / math.pi)
+def _times(name: str, factor: float) -> Callable[..., Array]:
+    def program(xp: Any, x: Array) -> Array:
+        return _real(xp, name, x)[0] * factor
 
-
-def _radians(xp: Any, x: Array) -> Array:
-    (x,) = _real(xp, "radians", x)
-    return x * (math.pi / 180)
+    return program
 
 
 def _float_power(xp: Any, x1: Array, x2: Array) -> Array:
@@ -62,21 +65,17 @@ def _float_power(xp: Any, x1: Array, x2: Array) -> Array:
     return xp.pow(xp.astype(x1, wide), xp.astype(x2, wide))
 
 
-def _fmax(xp: Any, x1: Array, x2: Array) -> Array:
-    return _ignoring(xp, xp.maximum, x1, x2)
+def _ignoring_nan(name: str) -> Callable[..., Array]:
+    """Return a program that takes the other number where one is NaN."""
 
+    def program(xp: Any, x1: Array, x2: Array) -> Array:
+        x1, x2 = together(xp, x1, x2)
+        found = getattr(xp, name)(x1, x2)
+        if not is_floating(xp, x1):
+            return found
+        return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, found))
 
-def _fmin(xp: Any, x1: Array, x2: Array) -> Array:
-    return _ignoring(xp, xp.minimum, x1, x2)
-
-
-def _ignoring(xp: Any, extreme: Callable[..., Array], x1: Array, x2: Array) -> Array:
-    """Take the other number where one is NaN."""
-    dtype = promoted(xp, x1, x2)
-    x1, x2 = (xp.astype(x, dtype, copy=False) for x in (x1, x2))
-    if not is_floating(xp, x1):
-        return extreme(x1, x2)
-    return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, extreme(x1, x2)))
+    return program
 
 
 def _fmod(xp: Any, x1: Array, x2: Array) -> Array:
@@ -131,7 +130,7 @@ def _matvec(xp: Any, x1: Array, x2: Array) -> Array:
 
 
 def _vecmat(xp: Any, x1: Array, x2: Array) -> Array:
-    return xp.matmul((xp.conj(x1) if is_complex(xp, x1) else x1)[..., None, :], x2)[..., 0, :]
+    return xp.matmul(conjugate_if_complex(x1, xp)[..., None, :], x2)[..., 0, :]
 
 
 def _logical(name: str) -> Callable[..., Array]:
@@ -155,24 +154,23 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "_zeta": _zeta,
     "cbrt": _cbrt,
     "conjugate": _conjugate,
-    "deg2rad": _radians,
-    "degrees": _degrees,
+    "deg2rad": _times("deg2rad", math.pi / 180),
+    "degrees": _times("degrees", 180 / math.pi),
     "divmod": _divmod,
     "exp2": _exp2,
     "fabs": _fabs,
     "float_power": _float_power,
-    "fmax": _fmax,
-    "fmin": _fmin,
+    "fmax": _ignoring_nan("maximum"),
+    "fmin": _ignoring_nan("minimum"),
     "fmod": _fmod,
     "heaviside": _heaviside,
     "ldexp": _ldexp,
     "logaddexp2": _logaddexp2,
-    **{name: _logical(name) for name in ("logical_and", "logical_not", "logical_or")},
-    "logical_xor": _logical("logical_xor"),
+    **{f"logical_{name}": _logical(f"logical_{name}") for name in ("and", "not", "or", "xor")},
     "matvec": _matvec,
     "modf": _modf,
-    "rad2deg": _degrees,
-    "radians": _radians,
+    "rad2deg": _times("rad2deg", 180 / math.pi),
+    "radians": _times("radians", math.pi / 180),
     "rint": _rint,
     "vecmat": _vecmat,
 }

@@ -12,12 +12,12 @@ from agnograd_numpy_functions._arguments import (
     as_array,
     as_arrays,
     as_dtype,
-    check_cast,
+    cast,
     is_foreign,
     name_of,
     write_out,
 )
-from agnograd_numpy_functions.ufunc_methods import METHODS
+from agnograd_numpy_functions.ufunc_methods import METHODS, refusal
 from agnograd_numpy_functions.ufunc_programs import PROGRAMS
 
 __all__ = ["RENAMED", "call_ufunc", "find"]
@@ -104,10 +104,7 @@ def call_ufunc(
     elif method == "__call__":
         result = _call(xp, ufunc, function, inputs, out, casting, options)
     else:
-        raise UnsupportedFunctionError(
-            f"{name}.{method} has no counterpart on Variables: write it with slices and "
-            f"{name}.reduce, or give it v.detach()"
-        )
+        raise refusal(name, method, f"write it with slices and {name}.reduce")
     if options:
         raise UnsupportedFunctionError(
             f"{name}.{method} of Variables has no keyword {', '.join(sorted(options))}"
@@ -164,10 +161,7 @@ def _call(
         name_or_none = None if dtype is None else name_of(dtype)
         _check_inputs(xp, ufunc, inputs, {"casting": casting, "dtype": name_or_none})
     if dtype is not None and not xp.isdtype(dtype, "bool"):
-        arrays = as_arrays(xp, inputs)
-        for each in arrays:
-            check_cast(xp, each.dtype, dtype, casting)
-        inputs = tuple(xp.astype(each, dtype) for each in arrays)
+        inputs = tuple(cast(xp, as_arrays(xp, inputs), dtype, casting))
     if name == "vecdot" and "axis" in options:
         arrays = as_arrays(xp, inputs)
         axis = options.pop("axis")

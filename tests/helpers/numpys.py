@@ -205,7 +205,11 @@ CALLS = {
     "extract": [(lambda a: np.extract(a > 0.5, a), A)],
     "fft.fft": [(np.fft.fft, V), (lambda a: np.fft.fft(a, n=6, norm="ortho"), Z)],
     "fft.fft2": [(np.fft.fft2, A)],
-    "fft.fftn": [(lambda a: np.fft.fftn(a, s=(4,), axes=(0,)), C), (np.fft.fftn, T)],
+    "fft.fftn": [
+        (lambda a: np.fft.fftn(a, s=(4,), axes=(0,)), C),
+        (lambda a: np.fft.fftn(a, s=(-1, 2), axes=(0, 1)), A),
+        (np.fft.fftn, T),
+    ],
     "fft.fftshift": [(np.fft.fftshift, A), (lambda a: np.fft.fftshift(a, axes=[0]), A)],
     "fft.hfft": [(np.fft.hfft, Z)],
     "fft.ifft": [(np.fft.ifft, Z)],
@@ -488,6 +492,7 @@ CALLS = {
         (lambda a: np.roll(a, 2), A),
         (lambda a: np.roll(a, (1, -1), axis=(0, 1)), A),
         (lambda a: np.roll(a, 1, axis=(0, 1)), A),
+        (lambda a: np.roll(a, (1, 3)), A),
     ],
     "rollaxis": [(lambda a: np.rollaxis(a, 2), T), (lambda a: np.rollaxis(a, 0, 3), T)],
     "rot90": [(lambda a, k=k: np.rot90(a, k), A) for k in range(4)]
