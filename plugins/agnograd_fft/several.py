@@ -28,48 +28,19 @@ def _over(x: Any, s: Any, axes: Any) -> list[tuple[int, int | None]]:
 
 
 def _inverse(kind: str) -> Callable[..., Any]:
-    def inverse(
-        xp: Any,
-        x: Any,
-        /,
-        *,
-        type: int = 2,
-        n: int | None = None,
-        axis: int = -1,
-        norm: str | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Any:
-        if type not in INVERSES or norm not in OTHER:
-            # The transform itself says what is wrong.
-            return getattr(xp.fft, kind)(x, type=type, n=n, axis=axis, norm=norm)
-        return getattr(xp.fft, kind)(
-            x,
-            type=INVERSES[type],
-            n=n,
-            axis=axis,
-            norm=OTHER[norm],
-            orthogonalize=orthogonalize,
-        )
+    def inverse(xp: Any, x: Any, /, *, type: int = 2, norm: str | None = None, **rest: Any) -> Any:
+        # The transform itself refuses any other type and norm.
+        type, norm = INVERSES.get(type, type), OTHER.get(norm, norm)
+        return getattr(xp.fft, kind)(x, type=type, norm=norm, **rest)
 
     inverse.__doc__ = f"Compute ``scipy.fft.i{kind}``, recorded for differentiation."
     return inverse
 
 
 def _several(name: str) -> Callable[..., Any]:
-    def several(
-        xp: Any,
-        x: Any,
-        /,
-        *,
-        type: int = 2,
-        s: Any = None,
-        axes: Any = None,
-        norm: str | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Any:
-        transform = getattr(xp.fft, name)
+    def several(xp: Any, x: Any, /, *, s: Any = None, axes: Any = None, **rest: Any) -> Any:
         for axis, n in _over(x, s, axes):
-            x = transform(x, type=type, n=n, axis=axis, norm=norm, orthogonalize=orthogonalize)
+            x = getattr(xp.fft, name)(x, n=n, axis=axis, **rest)
         return x
 
     several.__doc__ = f"Compute ``scipy.fft.{name}n``, recorded for differentiation."

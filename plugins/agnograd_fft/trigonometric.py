@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from agnograd.extend import device_of, is_complex
 from agnograd_fft import ops
 
-__all__ = ["INVERSES", "OTHER", "formula"]
+__all__ = ["INVERSES", "OTHER"]
 
 Shape = tuple[int, ...]
 
@@ -119,27 +120,6 @@ def _along_last(x: Any, kind: str, type: int, scale: float, orthogonalize: bool,
     return out if scale == 1 else out * scale
 
 
-def formula(
-    xp: Any,
-    kind: str,
-    x: Any,
-    type: int,
-    n: int | None,
-    axis: int,
-    norm: str | None,
-    orthogonalize: bool | None,
-) -> Any:
-    """Compute a transform by the standard's functions."""
-    length = x.shape[axis] if n is None else n
-    _checked(kind, type, length, norm)
-    if not xp.isdtype(x.dtype, ("real floating", "complex floating")):
-        x = xp.astype(x, xp.float64)
-    x = _resized(xp.moveaxis(x, axis, -1), length, xp)
-    orthogonalize = norm == "ortho" if orthogonalize is None else orthogonalize
-    scale = _scale(kind, type, length, norm)
-    return xp.moveaxis(_along_last(x, kind, type, scale, orthogonalize, xp), -1, axis)
-
-
 def _transpose(
     kind: str,
     g: Any,
@@ -179,16 +159,19 @@ def _register(kind: str) -> None:
         norm: str | None = None,
         orthogonalize: bool | None = None,
     ) -> Any:
-        return formula(xp, kind, x, type, n, axis, norm, orthogonalize)
-
-    def vjp(
-        g: Any, x_shape: Shape, type: int, axis: int, norm: Any, orthogonalize: Any, xp: Any
-    ) -> Any:
-        return _transpose(kind, g, x_shape, type, axis, norm, orthogonalize, xp)
+        length = x.shape[axis] if n is None else n
+        _checked(kind, type, length, norm)
+        if not xp.isdtype(x.dtype, ("real floating", "complex floating")):
+            x = xp.astype(x, xp.float64)
+        x = _resized(xp.moveaxis(x, axis, -1), length, xp)
+        ortho = norm == "ortho" if orthogonalize is None else orthogonalize
+        scale = _scale(kind, type, length, norm)
+        return xp.moveaxis(_along_last(x, kind, type, scale, ortho, xp), -1, axis)
 
     forward.__doc__ = f"Compute ``scipy.fft.{kind}``, recorded for differentiation."
     options = "type=2, n=None, axis=-1, norm=None, orthogonalize=None"
-    ops.linear(f"fft.{kind}(x, /, *, {options})", x=vjp, forward=forward, batch="axis")
+    transpose = partial(_transpose, kind)
+    ops.linear(f"fft.{kind}(x, /, *, {options})", x=transpose, forward=forward, batch="axis")
 
 
 for _kind in ("dct", "dst"):

@@ -18,16 +18,15 @@ def _of(name: str) -> Callable[..., Any]:
         /,
         *,
         type: int = 2,
-        n: int | None = None,
-        axis: int = -1,
         norm: str | None = None,
         orthogonalize: bool | None = None,
+        **options: Any,
     ) -> Any:
         ortho = norm == "ortho"
         # CuPy always orthogonalises at the scale that does, and at no other.
         if type not in (2, 3) or orthogonalize not in (None, ortho) or norm == "forward":
             return NotImplemented
-        return transform(x, type=type, n=n, axis=axis, norm="ortho" if ortho else None)
+        return transform(x, type=type, norm="ortho" if ortho else None, **options)
 
     return kernel
 
