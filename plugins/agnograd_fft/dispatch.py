@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import agnograd as ag
-from agnograd.extend import is_complex
+from agnograd.extend import conjugate_if_complex
 from agnograd_fft.trigonometric import OTHER
 
 __all__ = ["ScipyFFT", "register"]
@@ -52,40 +52,15 @@ class ScipyFFT:
 def _computed(xp: Any, name: str, x: Any, options: dict[str, Any]) -> Any:
     if "fft" not in name:
         return getattr(xp.fft, name)(x, **options)
-    if name.endswith("2"):
-        name = f"{name[:-1]}n"
-        options.setdefault("axes", (-2, -1))
-    options["norm"] = options.get("norm") or "backward"
-    if name.endswith("n"):
-        options |= _lengths(x, options.get("s"), options.get("axes"))
-    if not xp.isdtype(x.dtype, ("real floating", "complex floating")):
-        x = xp.astype(x, xp.float64)
+    from agnograd_numpy_functions.functions import FUNCTIONS  # few programs need them
+
+    if "hfft" not in name or name[-1] not in "n2":
+        return FUNCTIONS[f"fft.{name}"](xp, (x,), options)
     # Of Hermitian arrays, the transforms over several axes are the real ones of the conjugate.
-    if name in ("hfftn", "ihfftn"):
-        options["norm"] = OTHER[options["norm"]]
-        if name == "ihfftn":
-            return xp.conj(xp.fft.rfftn(x, **options))
-        return xp.fft.irfftn(xp.conj(_complex(x, xp)), **options)
-    if name not in ("rfft", "rfftn", "ihfft"):
-        x = _complex(x, xp)
-    return getattr(xp.fft, name)(x, **options)
-
-
-def _complex(x: Any, xp: Any) -> Any:
-    return x if is_complex(x.dtype, xp) else xp.astype(x, xp.result_type(x.dtype, xp.complex64))
-
-
-def _lengths(x: Any, s: Any, axes: Any) -> dict[str, Any]:
-    """Return lengths and axes as the standard has them: tuples, no -1, lengths with their axes."""
-    axes = (axes,) if isinstance(axes, int) else axes
-    s = (s,) if isinstance(s, int) else s
-    if s is None:
-        return {"s": None, "axes": None if axes is None else tuple(axes)}
-    axes = tuple(range(-len(s), 0)) if axes is None else tuple(axes)
-    lengths = tuple(
-        x.shape[axis] if n is None or n == -1 else n for n, axis in zip(s, axes, strict=True)
-    )
-    return {"s": lengths, "axes": axes}
+    options["norm"] = OTHER[options.get("norm")]
+    if name.startswith("i"):
+        return xp.conj(FUNCTIONS[f"fft.r{name[2:]}"](xp, (x,), options))
+    return FUNCTIONS[f"fft.ir{name[1:]}"](xp, (conjugate_if_complex(x, xp),), options)
 
 
 def register() -> None:
