@@ -10,8 +10,9 @@ import math
 from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import device_of, in_full, in_stacks, with_rank
+from agnograd.extend import device_of, in_stacks, with_rank
 from agnograd_nn import ops
+from agnograd_nn.members import all_mapped
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -131,11 +132,10 @@ def _batch(
     scale: float | None = None,
 ) -> Any:
     """Attend in all members at once; libraries' kernels want as many matrices of each array."""
-    given = {"q": q, "k": k, "v": v}
-    full = {n: each if n in mapped else in_full(xp, size, each) for n, each in given.items()}
-    if any(len(each.shape) < 3 for each in full.values()):
+    q, k, v = all_mapped(xp, size, mapped, q=q, k=k, v=v)
+    if any(len(each.shape) < 3 for each in (q, k, v)):
         raise ValueError("q, k and v have two axes or more: (..., queries, width) and the like")
-    q, k, v = in_stacks(xp, full.keys(), (2, 2, 2), **full)
+    q, k, v = in_stacks(xp, {"q", "k", "v"}, (2, 2, 2), q=q, k=k, v=v)
     if "attn_mask" in mapped:
         attn_mask = with_rank(xp, attn_mask, len(q.shape) - 1)
     return xp.nn.scaled_dot_product_attention(q, k, v, attn_mask, is_causal=is_causal, scale=scale)
