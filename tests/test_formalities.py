@@ -262,12 +262,12 @@ FIXED = {
     "numbers of others: DLPack, the operating system, processors, SciPy, and sources in C": """
         agnograd/_plugins/backend._CPU agnograd_compile/_programs/rooms._ALIGNED
         agnograd/_transforms/wrapped._CPU agnograd_pool/__init__._MMAP_MAX
-        agnograd_pool/__init__._TRIM_THRESHOLD agnograd_c/_adding._BLOCKS agnograd_c/_arrays._CHUNK
-        agnograd_scipy/interpolation._PADDING
+        agnograd_pool/__init__._TRIM_THRESHOLD agnograd_c/_write/additions._BLOCKS
+        agnograd_c/_write/arrays._CHUNK agnograd_scipy/interpolation._PADDING
     """,
     "prices in nanoseconds, of which switches say how many are worth it": """
-        agnograd_c/_groups.CALL agnograd_c/_groups.ELEMENT agnograd_c/_groups.GROUP
-        agnograd_c/_groups.SCALAR
+        agnograd_c/_choose/groups.CALL agnograd_c/_choose/groups.ELEMENT
+        agnograd_c/_choose/groups.GROUP agnograd_c/_choose/groups.SCALAR
     """,
     "how far a check looks": """
         agnograd/_codegen/inline._CLOSING agnograd/_functions/purity._DEPTH

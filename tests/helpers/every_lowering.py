@@ -5,7 +5,7 @@ import numpy as np
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
 from agnograd.errors import CompileError
-from agnograd_c import _lowering
+from agnograd_c._run import lowering
 from agnograd_c.kernels import calls
 from agnograd_compile._graph import Joint
 from agnograd_compile._lowerings import lowering_for
@@ -21,7 +21,7 @@ class Everything:
 
     def __init__(self):
         calls.driver = lambda: None
-        _lowering._callables = _not_compiled
+        lowering._callables = _not_compiled
 
     def compiled(self, seed):
         """Compile the program of a seed; return whether it can be."""
@@ -56,7 +56,7 @@ class Everything:
 def _not_compiled(program, functions, pool, driver):
     """Stand for what compiles functions in C."""
     for each in functions:
-        _lowering._threads_of(each)
+        lowering._threads_of(each)
     return [print] * len(functions)
 
 

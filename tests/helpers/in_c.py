@@ -2,12 +2,12 @@
 
 import pytest
 
-from agnograd_c import _compiler
+from agnograd_c._run import compiler
 
 
 def needs_compiler():
     """Skip the module that calls this, loudly, where there is no C compiler."""
     try:
-        _compiler.compiler()
-    except _compiler.NoCompiler:
+        compiler.compiler()
+    except compiler.NoCompiler:
         pytest.skip("there is no C compiler", allow_module_level=True)

@@ -102,14 +102,14 @@ agnograd_compile._programs.rooms
   a room before another one | _offset | if offset + stay.size <= at
 
 agnograd_c
-  no groups | lower | return plain.lower(program)
+  no groups | lower | return plain.lower(given)
 
-agnograd_c._triangles
+agnograd_c._rewrite.triangles
   a Cholesky factor | by_substitution | triangles[step.outs[0]] = not step.kwargs
   a transposed factor | by_substitution | triangles[step.outs[0]] = not triangles
   an equation | by_substitution | changed = True
 
-agnograd_c._unrolled
+agnograd_c._rewrite.unrolled
   unrolled | unrolled | return found
   looked at, and left | unrolled | return program
   unstack | _is_unrolled | self.new.update(
@@ -121,7 +121,7 @@ agnograd_c._unrolled
   elements are read | _of | self.elements[array] = [
   an array is put together | _need | self.steps.append(
 
-agnograd_c._parts
+agnograd_c._rewrite.parts
   a product in parts | _write | self.gone.add(id(step))
   which a sum reads | _write | out = reader.outs[0]
   which begin from nothing | _start | return None
@@ -129,17 +129,17 @@ agnograd_c._parts
   transposed parts | _transposed | self._emit(
   parts of a constant | _cut | self.constants[found[-1]] =
 
-agnograd_c._turned
+agnograd_c._rewrite.turned
   a transposed product | turned | return editor.finished(
 
-agnograd_c._extremes
+agnograd_c._rewrite.extremes
   an extreme by ties | _write | again = add(
   - | _write | return False
   an extreme of another dtype | _write | return False
   an extreme without the axes | _write | return False
   an extreme along other axes | _write | return False
 
-agnograd_c._recompute
+agnograd_c._rewrite.recompute
   recomputed | recomputed | return _Writer(
   groups make a value themselves | late | lives.change(ref, Life(
   no gain but for those | recomputed | search.lives.known, found =
@@ -147,10 +147,10 @@ agnograd_c._recompute
   kept apart | _again | now[ref] = self._add(Step(AFTER
   a view is taken again | _viewed | self.new[ref] =
 
-agnograd_c._slopes
+agnograd_c._rewrite.slopes
   the slope of tanh | with_slopes | return editor.finished(
 
-agnograd_c._groups
+agnograd_c._choose.groups
   a group of steps | groups_of | found.setdefault(
   a product and a sum | groups_of | products.append(
   a product | groups_of | products.append(
@@ -164,31 +164,32 @@ agnograd_c._groups
   sums over one axis before a few | axes_kept | return kept
   guards keep their order | replaced | fixed = number
 
-agnograd_c._lowering
+agnograd_c._run.lowering
   a function in C | functions_of | found.append(
   for several threads | functions_of | made = written(program, group, needed, views, serial=False)
   no function | functions_of | if made is None
 
-agnograd_c._products
-  a product | product | begin =
+agnograd_c._choose.products
   the product is the first argument | added_to | if other not in products:
   a sum with a product | added_to | found[number] =
   a transposed view | transposed | found[step.outs[0]] =
 
-agnograd_c._scalars
+agnograd_c._write.products
+  a product | product | begin =
+
+agnograd_c._write.scalars
   scalars | function | return Function(
   a read | _read | number = self.code.put(
   a scatter | _scatter | buffer = Element(
   a scatter to the array of another | _scatter | buffer = self.buffers[into]
   the bytes of an array are copied | _scatter | self.code.put(
 
-agnograd_c._arrays
+agnograd_c._write.arrays
   arrays | function | return Function(
   a sum | _sum | self.sums.append(
   sums over other axes are left | build | self.left.append(number)
   additions | build | self.adding.add(
   additions are left | build | self.left.append(number)
-  a derivative | build | add_derivative(
   sums are left, since results are not in rows | _leave_sums | self.left +=
   additions are left, since loops would be worse | _leave_additions | self.left +=
   a short loop, or no result | function | if self.layout.is_short
@@ -202,29 +203,29 @@ agnograd_c._arrays
   one number in a loop | _load | text = f'splat_
   units and their sums | _whole | lines.append(f'    char *sums
 
-agnograd_c._adding
+agnograd_c._write.additions
   an array | add | self.arrays.append(
   another part of an array | add | number = self.arrays.index(
   blocks | loop | block =
   parts | _added | pointers.append(
 
-agnograd_c._layout
+agnograd_c._choose.layout
   across | lengthen | self.kept, self.is_across =
   a longer loop inside | lengthen | self._move(axis)
   axes in a row are one | layout_of | dims[-1] *= length
   what is added up is one element | layout_of | if len(dims) == outer
   spread arrays decide the order | layout_of | if not all(leading)
 
-agnograd_c._regions
+agnograd_c._choose.places
   zeros | fits | found = self._is_zero(
   what the one before made | fits | found = self._used[into] == 1
   dots in a key | region_of | place = next(
 
-agnograd_c._runs
+agnograd_c._write.runs
   a loop | _find | self.runs.append(
   what an earlier loop made | _move | return there.time - here.time
 
-agnograd_c._body
+agnograd_c._write.body
   carried on | _moving | carried[second - start] =
   kept by an earlier loop | _moving | self.kept[run, there] = True
   another scalar each time | _scalars | self.tables.append(
@@ -233,7 +234,8 @@ agnograd_c._body
   kept for all iterations | storage | freed.append(
   kept for the last | storage | made.append(f'{type} {name};
 
-agnograd_c._code
+agnograd_c._write.code
+  a derivative | add_step | made = _derivative(
   a comparison | add_step | made = _comparison(
   a test | add_step | if step.op in TESTS
   one number | add_step | made = Number(
@@ -250,11 +252,9 @@ agnograd_c._code
   complex: negative | _of_pairs | return [op('negative'
   complex: a sum | _of_pairs | return [op(step.op
   complex: a product | _of_pairs | return [real
-
-agnograd_c._derivatives
-  ties | add_derivative | code.values[out] = (code.cast(
-  of tanh | add_derivative | e = decay(
-  of the larger of two | add_derivative | more =
+  ties | _derivative | return code.cast(
+  of tanh | _derivative | e = decay(
+  of the larger of two | _derivative | more =
 
 agnograd_numpy._blocks
   a group in blocks | _grouped | return [Step(

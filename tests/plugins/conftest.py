@@ -26,6 +26,8 @@ def c_folder(tmp_path_factory):
 @pytest.fixture
 def small_groups(monkeypatch):
     """Let groups of one step in C be worth it."""
-    groups = pytest.importorskip("agnograd_c._groups", reason="the plugin c is not installed")
+    groups = pytest.importorskip(
+        "agnograd_c._choose.groups", reason="the plugin c is not installed"
+    )
     for name, value in {"NANOSECONDS": -(10**9), "GROUP": -(10**7), "SCALAR_STEPS": 10**9}.items():
         monkeypatch.setattr(groups, name, value)

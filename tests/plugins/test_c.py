@@ -11,8 +11,10 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd_c import _compiler, _groups, _library, _lowering, _slopes, _triangles, _unrolled
-from agnograd_c._fits import INEXACT
+from agnograd_c._choose import groups
+from agnograd_c._choose.steps import INEXACT
+from agnograd_c._rewrite import slopes, triangles, unrolled
+from agnograd_c._run import compiler, library, lowering
 from agnograd_c.kernels import calls
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile.lowering import Missed, lowering_for, straight
@@ -50,7 +52,7 @@ def folder(tmp_path_factory):
 def every(monkeypatch):
     """Let groups of one step be worth it."""
     for name in ("GROUP", "NANOSECONDS", "SCALAR_STEPS"):
-        monkeypatch.setattr(_groups, name, name == "SCALAR_STEPS")
+        monkeypatch.setattr(groups, name, name == "SCALAR_STEPS")
 
 
 def calls_of(program):
@@ -81,7 +83,7 @@ def distance(found, expected):
 def check(f, *arrays, ulps=ULPS, at_least=1):
     """Compare the program of a function in C with its steps one by one; return it."""
     program = traced("numpy", f, *arrays)
-    made = _lowering.in_c(program)
+    made = lowering.in_c(program)
     assert calls_of(made) >= at_least
     run, plain = agnograd_c.lowering.lower(program), straight(program)
     with np.errstate(all="ignore"):
@@ -358,8 +360,8 @@ def elements(x):
 def test_what_is_repeated_is_a_loop(f, arrays):
     gradient = ag.value_and_grad(f, argnums=tuple(range(len(arrays))))
     program = traced("numpy", gradient, *arrays)
-    (group, *_) = _groups.groups_of(program)
-    function, _ = _lowering.written(program, group, frozenset(program.outputs), {})
+    (group, *_) = groups.groups_of(program)
+    function, _ = lowering.written(program, group, frozenset(program.outputs), {})
     assert "for (int t" in function.text
     assert function.text.count("\n") < 130 < len(program.steps)
     # Each step may differ by some units, and errors of a chain add up.
@@ -400,7 +402,7 @@ def test_random_programs(seed):
     rng = np.random.default_rng(seed)
     f, arrays = random_program(rng, ["float64", "float32"][seed % 2])
     program = traced("numpy", f, *arrays)
-    assert calls_of(_lowering.in_c(program))
+    assert calls_of(lowering.in_c(program))
     tolerance = 1e-11 if seed % 2 == 0 else 1e-3
     others = [rng.standard_normal(x.shape).astype(x.dtype) for x in arrays]
     run, plain = agnograd_c.lowering.lower(program), straight(program)
@@ -413,7 +415,7 @@ def test_random_programs(seed):
 class TestWhen:
     def test_small_programs_are_left_alone(self):
         program = traced("numpy", lambda x: xp.sum(xp.exp(x) * x), np.ones(1000))
-        assert _lowering.in_c(program) is program
+        assert lowering.in_c(program) is program
 
     def test_many_small_groups_are_worth_it_together(self, monkeypatch):
         def f(x, w):
@@ -423,24 +425,24 @@ class TestWhen:
 
         arrays = np.full((4, 4), 0.1), np.full((4, 4), 0.1)
         program = traced("numpy", lambda x, w: f(x, w), *arrays)
-        assert _lowering.in_c(program) is program
+        assert lowering.in_c(program) is program
         more = traced("numpy", lambda x, w: [f(x, w) * 1.5, *[f(f(f(x, w), w), w)] * 2], *arrays)
         texts = []
-        load = _library.loaded
+        load = library.loaded
 
         def loaded(kind, source, *given):
             texts.append(source)
             return load(kind, source, *given)
 
-        monkeypatch.setattr(_library, "loaded", loaded)
-        assert calls_of(_lowering.in_c(more)) > 15
+        monkeypatch.setattr(library, "loaded", loaded)
+        assert calls_of(lowering.in_c(more)) > 15
         assert sum(text.count("static int part_group") for text in texts) < 5  # alike, and one
 
     def test_a_run_allocates_only_its_results(self):
         x = np.linspace(0, 1, 2**16)
         program = traced("numpy", lambda x: xp.flip(xp.exp(x) * x) * xp.sqrt(x) + x, x)
         run = agnograd_c.lowering.lower(program)
-        assert calls_of(_lowering.in_c(program)) == 2
+        assert calls_of(lowering.in_c(program)) == 2
         expected = run([x])[0]
         assert peak_of(lambda: run([x])) < x.nbytes + 10**4
         np.testing.assert_array_equal(run([x])[0], expected)
@@ -464,7 +466,7 @@ class TestWhen:
 
         x = np.linspace(0, 1, 2**16)
         program = traced("numpy", f, x)
-        made = _lowering.in_c(program)
+        made = lowering.in_c(program)
         assert {"exp", "sum"} <= {step.op for step in made.steps}
         run = agnograd_c.lowering.lower(program)
         np.testing.assert_array_equal(run([x])[0], straight(program)([x])[0])
@@ -510,10 +512,10 @@ class TestShortArrays:
     def test_states_of_a_few_numbers_are_scalars(self, f, x, dtype):
         x = np.asarray(x, dtype)
         program = improved(traced("numpy", f, x))
-        made = _unrolled.unrolled(program)
+        made = unrolled.unrolled(program)
         assert made is not program
-        left = [step.op for step in _lowering.in_c(made).steps]
-        assert len(left) < len(_lowering.in_c(program).steps) / 4
+        left = [step.op for step in lowering.in_c(made).steps]
+        assert len(left) < len(lowering.in_c(program).steps) / 4
         run, plain = agnograd_c.lowering.lower(program), straight(program)
         for given in (x, x * 0.9, np.zeros_like(x), x * np.nan, x * np.inf):
             with np.errstate(all="ignore"):
@@ -533,7 +535,7 @@ class TestShortArrays:
 
         x = np.asarray([0.3, 0.8])
         program = improved(traced("numpy", f, x))
-        made = _lowering.in_c(_unrolled.unrolled(program))
+        made = lowering.in_c(unrolled.unrolled(program))
         assert {"exp", "sum", "@guard"} < {step.op for step in made.steps}
         assert len(made.steps) < 12
         (found,) = agnograd_c.lowering.lower(program)([x])
@@ -543,9 +545,9 @@ class TestShortArrays:
 
     def test_what_c_computes_as_arrays_stays(self):
         program = traced("numpy", lambda x: chain(x), np.ones(3))
-        assert _unrolled.unrolled(program) is program
+        assert unrolled.unrolled(program) is program
         few = traced("numpy", lambda x: xp.stack([x[0], x[1] * 2.0]) * x, np.ones(2))
-        assert _unrolled.unrolled(few) is few
+        assert unrolled.unrolled(few) is few
 
     def test_explain_knows_them(self):
         found = agnograd_c.lowering.describe(traced("numpy", orbit, np.asarray([0.3, 0.2, 1.1])))
@@ -569,7 +571,7 @@ class TestSlopes:
         program = improved(
             traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *layers(dtype))
         )
-        found = _slopes.with_slopes(program)
+        found = slopes.with_slopes(program)
         assert len(found.steps) == len(program.steps) + 2
         assert not any(step.op == "@pullback" for step in found.steps)
         plain = straight(program)(list(layers(dtype)))
@@ -582,7 +584,7 @@ class TestSlopes:
     def test_they_are_bit_for_bit_what_c_computes_apart(self, every):
         arrays = list(layers())
         program = improved(traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *arrays))
-        apart, plain = _lowering.in_c(program), lowering_for("numpy", "numpy")
+        apart, plain = lowering.in_c(program), lowering_for("numpy", "numpy")
         assert any(step.op == "@call" for step in apart.steps)
         pairs = zip(
             plain.lower(apart)(arrays), agnograd_c.lowering.lower(program)(arrays), strict=True
@@ -596,7 +598,7 @@ class TestSlopes:
             traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *layers())
         )
         found = agnograd_c.lowering.describe(program)
-        before = lowering_for("numpy", "numpy").describe(_lowering.in_c(program))
+        before = lowering_for("numpy", "numpy").describe(lowering.in_c(program))
         assert found["source"].count(" = exp_f64(") == 2
         assert sum(found["buffers"]) <= sum(before["buffers"])
 
@@ -612,7 +614,7 @@ class TestSlopes:
             return xp.tanh(x) * g if float(g[0]) > 0 else g
 
         program = improved(traced("numpy", f, np.linspace(0.1, 1, 20)))
-        assert _slopes.with_slopes(program) is program
+        assert slopes.with_slopes(program) is program
 
     def test_derivatives_of_broadcast_or_transposed_arrays_stay(self, every):
         def f(x, g):
@@ -620,7 +622,7 @@ class TestSlopes:
 
         x, g = np.linspace(-1, 1, 12).reshape(3, 4), np.asfortranarray(np.ones((3, 4)))
         program = improved(traced("numpy", f, x, g))
-        assert _slopes.with_slopes(program) is program
+        assert slopes.with_slopes(program) is program
 
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_tanh_is_accurate_everywhere(self, every, dtype):
@@ -650,7 +652,7 @@ class TestTriangles:
 
         a, b = self.factor(dtype), np.arange(1.0, 1 + np.prod(shape)).reshape(shape).astype(dtype)
         program = traced("numpy", f, a, b)
-        made = _triangles.by_substitution(program)
+        made = triangles.by_substitution(program)
         assert sum(step.op == "@call" for step in made.steps) == 2
         assert not any(step.op == "linalg.solve" for step in made.steps)
         found, expected = agnograd_c.lowering.lower(program)([a, b]), straight(program)([a, b])
@@ -665,7 +667,7 @@ class TestTriangles:
 
         a, b = self.factor(dtype), np.arange(9.0).astype(dtype)
         gradient = ag.grad(f, argnums=(0, 1))
-        made = _triangles.by_substitution(traced("numpy", gradient, a, b))
+        made = triangles.by_substitution(traced("numpy", gradient, a, b))
         assert not {"linalg.solve", "linalg.solve_adjoint"} & {step.op for step in made.steps}
         for one, other in zip(ag.compile(gradient)(a, b), gradient(a, b), strict=True):
             np.testing.assert_allclose(one, other, 1e-11, 1e-13)
@@ -681,16 +683,16 @@ class TestTriangles:
         a, b = self.factor("float64"), np.ones(9)
         program = traced("numpy", lambda a, b: xp.linalg.solve(xp.linalg.cholesky(a), b), a, b)
         monkeypatch.setenv("PATH", "")
-        _compiler.compiler.cache_clear()
+        compiler.compiler.cache_clear()
         try:
             found = agnograd_c.lowering.lower(program)([a, b])[0]
             np.testing.assert_array_equal(found, straight(program)([a, b])[0])
         finally:
-            _compiler.compiler.cache_clear()
+            compiler.compiler.cache_clear()
 
     def test_other_matrices_are_left_alone(self):
         program = traced("numpy", xp.linalg.solve, self.factor("float64"), np.ones(9))
-        assert _triangles.by_substitution(program) is program
+        assert triangles.by_substitution(program) is program
 
 
 class TestCompiledFunctions:
@@ -716,12 +718,12 @@ class TestCompiler:
         x = np.linspace(0, 1, 30)
         program = traced("numpy", lambda x: xp.exp(x) * x, x)
         monkeypatch.setenv("PATH", "")
-        _compiler.compiler.cache_clear()
+        compiler.compiler.cache_clear()
         try:
-            assert _lowering.in_c(program) is program
+            assert lowering.in_c(program) is program
             np.testing.assert_array_equal(agnograd_c.lowering.lower(program)([x])[0], np.exp(x) * x)
         finally:
-            _compiler.compiler.cache_clear()
+            compiler.compiler.cache_clear()
 
     def test_no_headers(self, monkeypatch, every):
         monkeypatch.setattr(calls, "driver", lambda: None)
@@ -734,10 +736,10 @@ class TestCompiler:
         assert distance(found, np.exp(x[::2]) * x[::2]) <= ULPS
 
     def test_wrong_text_is_no_failure(self, monkeypatch, every):
-        monkeypatch.setattr(_library, "_header", lambda name: "#error")
+        monkeypatch.setattr(library, "_header", lambda name: "#error")
         x = np.linspace(0, 1, 30)
         program = traced("numpy", lambda x: xp.exp(x) * x, x)
-        assert _lowering.in_c(program) is program
+        assert lowering.in_c(program) is program
 
 
 class TestThreads:
@@ -751,9 +753,9 @@ class TestThreads:
         found = []
         for count in ("1", "2", "5"):
             monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
-            monkeypatch.setattr(_lowering, "THREADED_STEPS", 1)
+            monkeypatch.setattr(lowering, "THREADED_STEPS", 1)
             program = traced("numpy", f, x)
-            assert calls_of(_lowering.in_c(program))
+            assert calls_of(lowering.in_c(program))
             found.append(agnograd_c.lowering.lower(program)([x]))
         for other in found[1:]:
             for one, two in zip(found[0], other, strict=True):
@@ -761,12 +763,12 @@ class TestThreads:
 
     def test_how_many(self, monkeypatch):
         monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "3")
-        assert _lowering.threads() == 3
+        assert lowering.threads() == 3
         monkeypatch.delenv("AGNOGRAD_NUM_THREADS")
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
-        assert _lowering.threads() == 2
+        assert lowering.threads() == 2
         monkeypatch.delenv("OMP_NUM_THREADS")
-        assert _lowering.threads() >= 1
+        assert lowering.threads() >= 1
 
     def test_python_threads_at_once(self):
         arrays = [np.full(2**16, k / 7) for k in range(4)]
@@ -833,7 +835,7 @@ class TestProducts:
         program = improved(
             traced("numpy", lambda xs, ys: [x @ y for x in xs for y in ys], lefts, rights)
         )
-        assert calls_of(_lowering.in_c(program)) == 16
+        assert calls_of(lowering.in_c(program)) == 16
         for found in agnograd_c.lowering.lower(program)([*lefts, *rights]):
             close_products(found, one, other)
 
@@ -867,14 +869,14 @@ class TestProducts:
     def test_others_are_left_to_numpy(self, shapes):
         arrays = [np.ones(shape) for shape in shapes]
         program = improved(traced("numpy", lambda x, y: x @ y, *arrays))
-        assert calls_of(_lowering.in_c(program)) == 0
+        assert calls_of(lowering.in_c(program)) == 0
 
     @pytest.mark.usefixtures("every")
     @pytest.mark.parametrize("dtype", ["complex128", "int64", ">f8", "float16"])
     def test_other_dtypes_are_left_to_numpy(self, dtype):
         x = np.ones((16, 16), dtype)
         program = improved(traced("numpy", lambda x: x @ x, x))
-        assert calls_of(_lowering.in_c(program)) == 0
+        assert calls_of(lowering.in_c(program)) == 0
 
     @pytest.mark.usefixtures("every")
     def test_what_the_program_looks_at_is_numpys(self):
@@ -883,12 +885,12 @@ class TestProducts:
             return y + 1.0 if y[0, 0] > 0.0 else y
 
         program = improved(traced("numpy", f, np.ones((32, 32))))
-        steps = _lowering.in_c(program).steps
+        steps = lowering.in_c(program).steps
         assert any(step.op == "matmul" for step in steps)
 
     def test_a_single_product_is_not_worth_a_compiler(self):
         program = improved(traced("numpy", lambda x: x @ x, np.ones((32, 32))))
-        assert _groups.groups_of(program) == []
+        assert groups.groups_of(program) == []
 
     def test_products_of_a_network(self):
         def loss(w1, w2, x):
@@ -898,7 +900,7 @@ class TestProducts:
         arrays = [draws.standard_normal(s) * 0.2 for s in ((64, 64), (64, 10), (32, 64))]
         gradient = ag.grad(loss, (0, 1, 2))
         program = improved(traced("numpy", gradient, *arrays))
-        left = [step.op for step in _lowering.in_c(program).steps]
+        left = [step.op for step in lowering.in_c(program).steps]
         assert "matmul" not in left
         compiled = ag.compile(gradient, lowering="c")
         for _ in range(2):
@@ -913,7 +915,7 @@ def test_libraries_are_closed_once_nothing_uses_them():
 
     def open_ones():
         # By their types: some libraries' objects answer other questions with a warning.
-        return len([each for each in gc.get_objects() if type(each) is _library.Library])
+        return len([each for each in gc.get_objects() if type(each) is library.Library])
 
     x = np.linspace(0.0, 1.0, 20_000)
     gc.collect()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agnograd_c import _cache, _compiler
+from agnograd_c._run import cache, compiler
 from in_c import needs_compiler
 
 needs_compiler()
@@ -18,15 +18,16 @@ import sys
 sys.dont_write_bytecode = False
 sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
-from agnograd_c import _groups, _lowering
+from agnograd_c._choose import groups
+from agnograd_c._run import lowering
 from traced import traced
 from agnograd_c.kernels import calls
-_groups.NANOSECONDS = 0
+groups.NANOSECONDS = 0
 calls.driver = lambda: None  # which takes longer to compile than the function
 xp = ag.namespace("numpy")
 x = np.linspace(0, 1, 31)
 {before}
-made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))
+made = lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))
 from agnograd_compile.lowering import straight
 (found,) = straight(made)([x])
 print(len(made.steps), np.allclose(found, np.exp(x) * 3.25 + x, rtol=1e-15))
@@ -60,7 +61,7 @@ def libraries(cache):
 def planted(cache):
     """Put a library that is not ours in the place of each one."""
     made = cache.parent / "planted.so"
-    command = [*_compiler.compiler(), "-shared", "-fPIC", "-x", "c", "-", "-o", str(made)]
+    command = [*compiler.compiler(), "-shared", "-fPIC", "-x", "c", "-", "-o", str(made)]
     subprocess.run(command, input=PLANTED.encode(), check=True)
     for each in libraries(cache):
         each.unlink()
@@ -92,9 +93,9 @@ def test_a_damaged_library_is_not_loaded(tmp_path, damage):
         data = each.read_bytes()
         each.unlink()
         each.write_bytes(damage(data))
-        assert not _cache.is_whole(each)
+        assert not cache.is_whole(each)
     assert run(tmp_path) == IN_C
-    assert all(map(_cache.is_whole, libraries(tmp_path)))
+    assert all(map(cache.is_whole, libraries(tmp_path)))
 
 
 def test_a_planted_library_is_not_loaded(tmp_path):
@@ -109,7 +110,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, part, mode):
     run(tmp_path)
     planted(tmp_path)
     for each in libraries(tmp_path):  # together with its digest
-        each.with_suffix(".sha256").write_text(_cache._digest(each))
+        each.with_suffix(".sha256").write_text(cache._digest(each))
     (tmp_path / part).chmod(mode)
     assert run(tmp_path) == IN_C
     (tmp_path / part).chmod(0o700)
@@ -118,21 +119,21 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, part, mode):
 def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("AGNOGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    assert _cache.folder() == tmp_path / "c"
+    assert cache.folder() == tmp_path / "c"
     whole = tmp_path / "c" / "whole.so"
     (tmp_path / "made").write_bytes(b"library")
-    _cache.put(tmp_path / "made", whole)
-    assert _cache.is_whole(whole)
+    cache.put(tmp_path / "made", whole)
+    assert cache.is_whole(whole)
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     if user != 0:  # what the administrator owns nobody else can change
-        assert _cache.folder() is None
-        assert not _cache.is_whole(whole)
+        assert cache.folder() is None
+        assert not cache.is_whole(whole)
     else:
         os.chown(whole, 12345, 12345)
-        assert not _cache.is_whole(whole)
+        assert not cache.is_whole(whole)
         os.chown(tmp_path / "c", 12345, 12345)
-        assert _cache.folder() is None
+        assert cache.folder() is None
 
 
 def test_what_is_not_used_any_more_is_removed(tmp_path):
@@ -148,7 +149,7 @@ def test_what_is_not_used_any_more_is_removed(tmp_path):
     os.utime(used.with_suffix(".sha256"), (now - 100 * 86400, now - 100 * 86400))
     assert run(tmp_path, before="from agnograd_c import _cache") == IN_C
     assert used.stat().st_mtime > now - 86400  # it was used just now
-    _cache._prune(tmp_path / "c")
+    cache._prune(tmp_path / "c")
     names = {each.name for each in (tmp_path / "c").iterdir()}
     assert {used.name, used.with_suffix(".sha256").name, young.name} <= names
     assert not {old.name, "old.sha256", killed.name} & names
@@ -165,8 +166,8 @@ def test_without_a_home_libraries_are_private(monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     for each in ("AGNOGRAD_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(each, raising=False)
-    assert _cache.folder() is None
-    (only,) = _cache.places()
+    assert cache.folder() is None
+    (only,) = cache.places()
     assert only.stat().st_mode & 0o077 == 0
 
 
@@ -180,19 +181,19 @@ def test_a_disk_without_execution_or_room(tmp_path):
     # As on a disk that is mounted without execution: what is loaded from there is refused.
     refusing = """
 from pathlib import Path
-from agnograd_c import _library
-load = _library.Library.__init__
+from agnograd_c._run import library
+load = library.Library.__init__
 def refused(self, path):
     if {at!r} in str(path):
         raise OSError("failed to map segment from shared object")
     load(self, path)
-_library.Library.__init__ = refused
+library.Library.__init__ = refused
 """
     assert run(tmp_path, before=refusing.format(at=str(tmp_path))) == IN_C
     assert run(tmp_path, before=refusing.format(at="/")) == AS_IT_IS
     full = """
 import tempfile
-from agnograd_c import _cache
+from agnograd_c._run import cache
 make = tempfile.mkstemp
 def made(*args, dir=None, **options):
     if {at!r} in str(dir):

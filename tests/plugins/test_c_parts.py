@@ -7,7 +7,9 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd_c import _groups, _parts, _products
+from agnograd_c._choose import groups, products
+from agnograd_c._rewrite import parts
+from agnograd_c._rewrite.passes import rewritten
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile.lowering import straight
 from in_c import needs_compiler
@@ -37,11 +39,11 @@ def check(f, *arrays):
             )
     for array, same in zip(arrays, before, strict=True):
         assert array.tobytes() == same.tobytes()
-    return agnograd_c._prepared(program)
+    return rewritten(program)
 
 
 def sums_of(program):
-    return _products.added_to(program, frozenset())
+    return products.added_to(program, frozenset())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -136,7 +138,7 @@ def test_factors_are_not_put_together(parts, axis, transpose):
 )
 def test_other_products_are_as_they_were(f):
     program = improved(traced("numpy", f, normal(16, 16), normal(16, 16)))
-    assert _parts.in_parts(program) is program
+    assert parts.in_parts(program) is program
 
 
 def test_what_a_guard_looks_at_is_computed_as_numpy_does():
@@ -145,7 +147,7 @@ def test_what_a_guard_looks_at_is_computed_as_numpy_does():
         return y * 2.0 if xp.sum(y) > -1e9 else y
 
     program = improved(traced("numpy", function, normal(16, 16), normal(16, 16)))
-    assert _parts.in_parts(program) is program
+    assert parts.in_parts(program) is program
 
 
 def test_parts_of_constants():
@@ -178,9 +180,9 @@ def test_parts_are_computed_once_their_factors_are_there():
 
 
 def test_groups_have_the_product_and_the_sum(monkeypatch):
-    monkeypatch.setattr(_groups, "NANOSECONDS", 0)
+    monkeypatch.setattr(groups, "NANOSECONDS", 0)
     a, b = normal(16, 64), normal(64, 64) / 8
     program = improved(traced("numpy", lambda a, b: xp.sin(a @ b) + a @ b @ b, a, b))
-    products = [group for group in _groups.groups_of(program) if group.is_product]
+    products = [group for group in groups.groups_of(program) if group.is_product]
     steps = [[program.steps[number].op for number in group.steps] for group in products]
     assert sorted(steps) == [["matmul"], ["matmul", "add"]]

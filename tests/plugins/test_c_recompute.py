@@ -6,7 +6,10 @@ import pytest
 import agnograd as ag
 import agnograd_c
 from agnograd.errors import CompileError
-from agnograd_c import _compiler, _parts, _products, _recompute
+from agnograd_c._choose import products
+from agnograd_c._rewrite import parts, recompute
+from agnograd_c._rewrite.passes import PASSES
+from agnograd_c._run import compiler
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile.lowering import lowering_for
 from drawn import XP, search
@@ -31,18 +34,18 @@ def again(monkeypatch, small_groups):
         "SAVED_SHARE": 0.0,
         "VALUE_PART": 2**40,
     }.items():
-        monkeypatch.setattr(_recompute, name, value)
-    monkeypatch.setattr(_products, "FEWEST_PAIRS", 1)
-    monkeypatch.setattr(_parts, "PART_AXIS", 1)
+        monkeypatch.setattr(recompute, name, value)
+    monkeypatch.setattr(products, "FEWEST_PAIRS", 1)
+    monkeypatch.setattr(parts, "PART_AXIS", 1)
     count = [0, 0]
 
     def counted(program):
-        found = _recompute.recomputed(program)
+        found = recompute.recomputed(program)
         count[0] += 1
         count[1] += found is not program
         return found
 
-    monkeypatch.setattr(agnograd_c, "recomputed", counted)
+    monkeypatch.setitem(PASSES, "recomputed", counted)
     return count
 
 
@@ -91,7 +94,7 @@ def test_the_same_bits_in_less_memory(name, monkeypatch):
     function = ag.grad(f, tuple(range(len(arrays))))
     program = improved(traced("numpy", function, *arrays))
     run, buffers = lowered(program)
-    monkeypatch.setattr(agnograd_c, "recomputed", lambda program: program)
+    monkeypatch.setitem(PASSES, "recomputed", lambda program: program)
     kept, more = lowered(program)
     for one, other in zip(run([*arrays]), kept([*arrays]), strict=True):
         assert one.tobytes() == other.tobytes()
@@ -145,7 +148,7 @@ def test_what_is_quick_to_make_of_a_kept_value_is_not_kept(monkeypatch):
     program = improved(traced("numpy", ag.grad(heat), u))
     run, buffers = lowered(program)
     assert buffers <= 4 * u.nbytes
-    monkeypatch.setattr(agnograd_c, "recomputed", lambda program: program)
+    monkeypatch.setitem(PASSES, "recomputed", lambda program: program)
     kept, more = lowered(program)
     assert more >= 5 * u.nbytes
     assert run([u])[0].tobytes() == kept([u])[0].tobytes()
@@ -171,7 +174,7 @@ def test_views_of_what_is_computed_again():
 def test_small_programs_keep_what_they_have():
     f, w, x = (lambda w, x: network(w, x, 3)), normal(16, 16), normal(8, 16)
     program = improved(traced("numpy", ag.grad(f, (0, 1)), w, x))
-    assert _recompute.recomputed(program) is program
+    assert recompute.recomputed(program) is program
 
 
 def test_long_chains_are_not_computed_again():
@@ -185,18 +188,18 @@ def test_long_chains_are_not_computed_again():
         return XP.sum(y @ XP.matrix_transpose(y) @ w * y)
 
     program = improved(traced("numpy", function, w, x))
-    assert _recompute.recomputed(program) is program
+    assert recompute.recomputed(program) is program
 
 
 def test_without_a_compiler_nothing_is_computed_again(monkeypatch):
     def none():
-        raise _compiler.NoCompiler("none")
+        raise compiler.NoCompiler("none")
 
     f, arrays = CASES["softmax"]
     program = improved(traced("numpy", ag.grad(f, (0, 1, 2)), *arrays))
     expected = lowering_for("numpy", "numpy").lower(program)([*arrays])
-    monkeypatch.setattr("agnograd_c._lowering.compiler", none)
-    monkeypatch.setattr("agnograd_c._compiler.compiler", none)
+    monkeypatch.setattr("agnograd_c._run.lowering.compiler", none)
+    monkeypatch.setattr("agnograd_c._run.compiler.compiler", none)
     for one, other in zip(agnograd_c.lowering.lower(program)([*arrays]), expected, strict=True):
         assert one.tobytes() == other.tobytes()
     plain = lowering_for("numpy", "numpy").describe(program)

@@ -5,8 +5,9 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
-from agnograd_c import _arrays, _lowering
-from agnograd_c._regions import region_of
+from agnograd_c._choose.places import region_of
+from agnograd_c._run import lowering
+from agnograd_c._write import arrays
 from agnograd_c.kernels import calls
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile.lowering import Fact
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("c_folder")
 @pytest.fixture(autouse=True)
 def added(monkeypatch, small_groups):
     """Let groups of one step be worth it; the list has how often each group adds to a part."""
-    found, function = [], _arrays.ArrayWriter.function
+    found, function = [], arrays.ArrayWriter.function
 
     def counted(self):
         made = function(self)
@@ -34,7 +35,7 @@ def added(monkeypatch, small_groups):
             found.append(len(self.adding.additions))
         return made
 
-    monkeypatch.setattr(_arrays.ArrayWriter, "function", counted)
+    monkeypatch.setattr(arrays.ArrayWriter, "function", counted)
     return found
 
 
@@ -76,7 +77,7 @@ def test_a_window_keeps_nothing(added):
 
 @pytest.mark.parametrize("width", [2, 40, 41])
 def test_many_parts(added, width, monkeypatch):
-    monkeypatch.setattr(_arrays, "ADDED_PARTS", 40)
+    monkeypatch.setattr(arrays, "ADDED_PARTS", 40)
     agree(window, (normal(width), normal(700)))
     assert added == ([width] if width <= 40 else [])
 
@@ -167,12 +168,12 @@ def test_only_zeros_are_made(added, start):
 
 def test_threads_share_no_array(added, monkeypatch):
     """The sums of one thread may not meet those of another one: NumPy adds up then."""
-    monkeypatch.setattr(_lowering, "THREADED_STEPS", 1)
+    monkeypatch.setattr(lowering, "THREADED_STEPS", 1)
     found = []
     for count in ("1", "3"):
         monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
         program = improved(traced("numpy", ag.grad(window, (0, 1)), normal(5), normal(9000)))
-        assert _lowering.in_c(program) is not program
+        assert lowering.in_c(program) is not program
         text = agnograd_c.lowering.describe(program)["source"]
         found.append((text.count("] +="), agnograd_c.lowering.lower(program)))
     assert found[1][0] == found[0][0] + 4

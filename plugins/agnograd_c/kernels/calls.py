@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import switch
-from agnograd_c._compiler import NoCompiler, environment, loaded, name_of
+from agnograd_c._run.compiler import NoCompiler, environment, loaded, name_of
 from agnograd_compile.lowering import Fact
 
 __all__ = ["callable_of", "driver", "slope", "ties"]
@@ -159,7 +159,7 @@ def _new(fact: Fact) -> Any:
 
 
 def slope(x: Any) -> Any:
-    """Return the derivative of tanh at an array, where no group computes it: see ``_slopes``."""
+    """Return the derivative of tanh at an array, where no group computes it: see ``slopes``."""
     e = np.exp(np.abs(x) * -2.0)
     return 4.0 * e / (1.0 + e) ** 2
 

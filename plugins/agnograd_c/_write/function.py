@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from agnograd.extend import switch
-from agnograd_c._code import (
-    Code,
-    Operand,
-)
-from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
+from agnograd_c._choose.groups import Group
+from agnograd_c._choose.steps import FUNCTIONS, FUNCTIONS2
+from agnograd_c._write.code import Code, Operand
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
-
-if TYPE_CHECKING:
-    from agnograd_c._groups import Group
-
-__all__ = ["C_ARRAYS", "C_STATEMENTS", "Added", "Function", "GroupWriter"]
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
 C_STATEMENTS = switch("C_STATEMENTS", 3000, least=40, most=6000, module=__name__)

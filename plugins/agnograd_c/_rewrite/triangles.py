@@ -6,11 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from agnograd_c._choose.products import TRANSPOSED
 from agnograd_compile.lowering import Ref, Step, TracedProgram, named_function
 
-__all__ = ["by_substitution"]
-
-_TRANSPOSED = frozenset(("matrix_transpose", "linalg.matrix_transpose"))
 _SOLVED = frozenset(("linalg.solve", "linalg.solve_adjoint"))
 
 
@@ -26,7 +24,7 @@ def by_substitution(program: TracedProgram) -> TracedProgram:
     for step in program.steps:
         if step.op == "linalg.cholesky":
             triangles[step.outs[0]] = not step.kwargs.get("upper", False)
-        elif step.op in _TRANSPOSED and step.args[0] in triangles:
+        elif step.op in TRANSPOSED and step.args[0] in triangles:
             triangles[step.outs[0]] = not triangles[step.args[0]]
         elif step.op in _SOLVED and type(step.args[0]) is Ref and step.args[0] in triangles:
             solve = named_function(program, "linalg.solve_triangle", {})

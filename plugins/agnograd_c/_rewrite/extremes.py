@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd_c._code import FLOATS, code_of
-from agnograd_c._derivatives import TIES
-from agnograd_c._groups import is_sum
-from agnograd_c._recompute import AFTER
+from agnograd_c._choose.derivatives import TIES
+from agnograd_c._choose.groups import is_sum
+from agnograd_c._choose.types import FLOATS, code_of
+from agnograd_c._rewrite.recompute import AFTER
 from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
-
-__all__ = ["by_ties"]
 
 
 def by_ties(program: TracedProgram) -> TracedProgram:

@@ -5,44 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from agnograd_c._choose.derivatives import TIES, is_exact, is_known, operands
+from agnograd_c._choose.steps import (
+    COMPARISONS,
+    NAMES,
+    SAME,
+    TESTS,
+    UNIFORM,
+    compared_as,
+    limits_of,
+)
+from agnograd_c._choose.types import BYTES, code_of, is_complex, type_of
 from agnograd_compile.lowering import Fact, Ref, Step
-
-__all__ = [
-    "BYTES",
-    "CODES",
-    "COMPARISONS",
-    "FLOATS",
-    "NAMES",
-    "POWERS",
-    "SAME",
-    "TESTS",
-    "UNIFORM",
-    "Code",
-    "Element",
-    "Instruction",
-    "Number",
-    "Operand",
-    "add_step",
-    "code_of",
-    "compared_as",
-    "decay",
-    "is_complex",
-    "limits_of",
-    "type_of",
-]
-
-# What C calls the dtypes that it computes with; a complex number is two real ones.
-CODES = {
-    ("f", 8): "f64",
-    ("f", 4): "f32",
-    ("i", 8): "i64",
-    ("i", 4): "i32",
-    ("b", 1): "b1",
-    ("c", 16): "f64",
-    ("c", 8): "f32",
-}
-BYTES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "b1": 1}
-FLOATS = frozenset(("f64", "f32"))
 
 
 class Number(NamedTuple):
@@ -69,17 +43,6 @@ class Instruction(NamedTuple):
     name: str
     type: str
     args: tuple[Operand, ...]
-
-
-def code_of(fact: Fact) -> str | None:
-    """Return what C calls the dtype of a value, or None if it does not compute with it."""
-    dtype = fact.dtype
-    return CODES.get((dtype.kind, dtype.itemsize)) if dtype.isnative else None
-
-
-def is_complex(fact: Fact) -> bool:
-    """Return whether the elements of a value are complex."""
-    return bool(fact.dtype.kind == "c")
 
 
 class Code:
@@ -142,18 +105,15 @@ class Code:
         return operand if own == type else self.put(f"{type}_of_{own}", type, operand)
 
 
-def type_of(given: Any) -> type | None:
-    """Return the type of a Python number, None for what is not one."""
-    return type(given) if type(given) in (float, int, bool, complex) else None
-
-
 def add_step(code: Code, step: Step) -> None:
-    """Add the instructions of an element-wise step that ``agnograd_c._fits`` takes."""
+    """Add the instructions of an element-wise step that C computes."""
     (out,) = step.outs
     fact = code.facts[out]
     type, pair = code_of(fact) or "", is_complex(fact)
     made: Operand | list[Operand]
-    if step.op in _COMPLEX_ONLY or pair:
+    if is_known(step):
+        made = _derivative(code, step)
+    elif step.op in _COMPLEX_ONLY or pair:
         made = _of_pairs(code, step, type)
     elif step.op in COMPARISONS:
         made = _comparison(code, step)
@@ -186,29 +146,7 @@ def add_step(code: Code, step: Step) -> None:
     code.values[out] = tuple(made) if isinstance(made, list) else (made,)
 
 
-# Ops whose arguments are converted to the type of the result.
-NAMES = {
-    "logical_and": "and",
-    "logical_or": "or",
-    "logical_xor": "xor",
-    "logical_not": "invert",
-    "bitwise_and": "and",
-    "bitwise_or": "or",
-    "bitwise_xor": "xor",
-    "bitwise_invert": "invert",
-}
 POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}  # as in NumPy
-SAME = frozenset(("astype", "broadcast_to", "positive"))
-COMPARISONS = {
-    "less": ("less", False),
-    "less_equal": ("less_equal", False),
-    "greater": ("less", True),
-    "greater_equal": ("less_equal", True),
-    "equal": ("equal", False),
-    "not_equal": ("not_equal", False),
-}
-UNIFORM = {"zeros_like": 0, "ones_like": 1}
-TESTS = frozenset(("isnan", "isinf", "isfinite", "signbit"))
 _COMPLEX_ONLY = frozenset(("real", "imag"))
 
 
@@ -218,31 +156,6 @@ def decay(code: Code, type: str, x: Operand) -> int:
         double = code.op("multiply", type, code.op("abs", type, x), Number(type, -2.0))
         code.decays[x] = code.op("exp", type, double)
     return code.decays[x]
-
-
-def limits_of(step: Step) -> tuple[Any, Any]:
-    """Return the limits of a ``clip``."""
-    given = [*step.args[1:], None, None]
-    return step.kwargs.get("min", given[0]), step.kwargs.get("max", given[1])
-
-
-def compared_as(facts: Mapping[Ref, Fact], step: Step) -> str | None:
-    """Return the type that a comparison converts both sides to, None if it is not a simple one."""
-    types = {code_of(facts[x]) for x in step.args if type(x) is Ref}
-    if None in types or any(type(x) is Ref and is_complex(facts[x]) for x in step.args):
-        return None
-    (widest, *others) = sorted(types, key=("f64", "f32", "i64", "i32", "b1").index)
-    if widest == "f32" and not {*others} <= {"b1"}:
-        return None
-    if widest == "b1" and step.op not in ("equal", "not_equal"):
-        return None
-    for x in step.args:
-        kind = type_of(x)
-        if kind is complex or (kind is float and widest not in FLOATS):
-            return None
-        if kind is int and (widest == "b1" or abs(x) >= 2**31):
-            return None
-    return widest
 
 
 def _comparison(code: Code, step: Step) -> int:
@@ -277,6 +190,34 @@ def _of_pairs(code: Code, step: Step, type: str) -> list[Operand]:
     # A product.
     real = op("subtract", op("multiply", a, c), op("multiply", b, d))
     return [real, op("add", op("multiply", a, d), op("multiply", b, c))]
+
+
+def _derivative(code: Code, step: Step) -> Operand:
+    """Add the instructions of a derivative."""
+    type = code_of(code.facts[step.outs[0]]) or ""
+    given = [code.as_type(x, type)[0] for x in operands(step)]
+
+    def op(name: str, *args: Operand) -> int:
+        return code.op(name, type, *args)
+
+    if TIES in step.kwargs:
+        return code.cast(code.put(f"equal_{type}", "b1", *given), "b1", type)
+    if not is_exact(step):
+        # As in the rule: 4 e / (1 + e)**2, where e = exp(-2 |x|). It neither over- nor underflows
+        # before the derivative itself does.
+        *factors, x = given
+        e = decay(code, type, x)
+        root = op("add", e, Number(type, 1.0))
+        found = op("divide", op("multiply", e, Number(type, 4.0)), op("multiply", root, root))
+    else:  # 1 for the larger one, 1/2 where both are equal
+        *factors, one, other = given
+        more = code.put(f"less_{type}", "b1", other, one)
+        at_least = code.put(f"less_equal_{type}", "b1", other, one)
+        both = op("add", code.cast(more, "b1", type), code.cast(at_least, "b1", type))
+        found = op("multiply", both, Number(type, 0.5))
+    for g in factors:
+        found = op("multiply", g, found)
+    return found
 
 
 def _is_dtype(given: Any) -> bool:

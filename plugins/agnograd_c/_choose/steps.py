@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agnograd_c._code import (
-    COMPARISONS,
-    FLOATS,
-    NAMES,
-    SAME,
-    TESTS,
-    UNIFORM,
-    code_of,
-    compared_as,
-    is_complex,
-    limits_of,
-    type_of,
-)
-from agnograd_c._derivatives import fits_derivative, is_exact, is_known
+from agnograd_c._choose.derivatives import fits_derivative, is_exact, is_known
+from agnograd_c._choose.types import FLOATS, code_of, is_complex, type_of
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
-
-__all__ = ["FUNCTIONS", "FUNCTIONS2", "INEXACT", "Fitting", "fits", "is_inexact", "looked_at"]
 
 # What the C library and libmvec have for floats, by the standard's names, with their own.
 FUNCTIONS = {
@@ -32,6 +18,29 @@ FUNCTIONS = {
 FUNCTIONS2 = {"pow": "pow", "atan2": "atan2", "hypot": "hypot"}
 # Its results differ from NumPy's by some units in the last place.
 INEXACT = frozenset((*FUNCTIONS, *FUNCTIONS2, "sum", "mean"))
+
+# Ops whose arguments are converted to the type of the result.
+NAMES = {
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    "logical_not": "invert",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+    "bitwise_invert": "invert",
+}
+SAME = frozenset(("astype", "broadcast_to", "positive"))
+COMPARISONS = {
+    "less": ("less", False),
+    "less_equal": ("less_equal", False),
+    "greater": ("less", True),
+    "greater_equal": ("less_equal", True),
+    "equal": ("equal", False),
+    "not_equal": ("not_equal", False),
+}
+UNIFORM = {"zeros_like": 0, "ones_like": 1}
+TESTS = frozenset(("isnan", "isinf", "isfinite", "signbit"))
 
 _EXACT_FLOATS = frozenset(
     ("divide", "reciprocal", "sqrt", "floor", "ceil", "trunc", "round", "sign", "copysign")
@@ -188,3 +197,28 @@ def looked_at(program: TracedProgram) -> frozenset[Ref]:
             found.add(ref)
             left += makers[ref].uses() if ref in makers else ()
     return frozenset(found)
+
+
+def limits_of(step: Step) -> tuple[Any, Any]:
+    """Return the limits of a ``clip``."""
+    given = [*step.args[1:], None, None]
+    return step.kwargs.get("min", given[0]), step.kwargs.get("max", given[1])
+
+
+def compared_as(facts: Mapping[Ref, Fact], step: Step) -> str | None:
+    """Return the type that a comparison converts both sides to, None if it is not a simple one."""
+    types = {code_of(facts[x]) for x in step.args if type(x) is Ref}
+    if None in types or any(type(x) is Ref and is_complex(facts[x]) for x in step.args):
+        return None
+    (widest, *others) = sorted(types, key=("f64", "f32", "i64", "i32", "b1").index)
+    if widest == "f32" and not {*others} <= {"b1"}:
+        return None
+    if widest == "b1" and step.op not in ("equal", "not_equal"):
+        return None
+    for x in step.args:
+        kind = type_of(x)
+        if kind is complex or (kind is float and widest not in FLOATS):
+            return None
+        if kind is int and (widest == "b1" or abs(x) >= 2**31):
+            return None
+    return widest

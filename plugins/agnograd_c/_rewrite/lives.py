@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agnograd_c._groups import Group, replaced
+from agnograd_c._choose.groups import Group, replaced
 from agnograd_compile.lowering import Ref, Step, TracedProgram, nbytes, roots_of
-
-__all__ = ["Life", "Lives"]
 
 _MEMBERS = "@members"
 

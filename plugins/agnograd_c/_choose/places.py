@@ -1,4 +1,4 @@
-"""Sums of element-wise values in parts of an array of zeros: gradients of slices."""
+"""Places in arrays: elements that steps read, or add to, and parts that they add to."""
 
 from __future__ import annotations
 
@@ -6,13 +6,46 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from agnograd_c._code import FLOATS, code_of, is_complex, type_of
-from agnograd_c._reads import is_in_rows
+from agnograd_c._choose.layout import is_in_rows
+from agnograd_c._choose.types import FLOATS, code_of, is_complex, type_of
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
-__all__ = ["ADDS", "Additions", "region_of"]
-
 ADDS = "@scatter_add"
+
+
+def is_read(facts: Mapping[Ref, Fact], step: Step) -> bool:
+    """Return whether a step reads one element at a place that is known."""
+    if step.op != "__getitem__" or step.kwargs or type(step.args[0]) is not Ref:
+        return False
+    x = facts[step.args[0]]
+    return code_of(x) is not None and place_of(x, step.args[1]) is not None
+
+
+def is_scatter(facts: Mapping[Ref, Fact], step: Step) -> bool:
+    """Return whether a step adds a scalar to one element, at a place that is known, of an array."""
+    if step.op != ADDS or step.kwargs:
+        return False
+    into, key, value = step.args
+    (out,) = step.outs
+    if type(into) is not Ref or type(value) is not Ref or facts[value].shape != ():
+        return False
+    array = facts[out]
+    return (
+        place_of(array, key) is not None
+        and array.dtype.kind == "f"
+        and code_of(array) == code_of(facts[into]) == code_of(facts[value])
+        and is_in_rows(array)
+        and (is_in_rows(facts[into]) or not any(facts[into].strides or (1,)))
+    )
+
+
+def place_of(fact: Fact, key: Any) -> int | None:
+    """Return the offset in bytes of the element that a key names; None if it is not one."""
+    keys = key if type(key) is tuple else (key,)
+    if not fact.shape or is_complex(fact) or any(type_of(k) is not int for k in keys):
+        return None
+    region = region_of(fact, keys)
+    return region.offset if region is not None and not region.shape else None
 
 
 class Additions:

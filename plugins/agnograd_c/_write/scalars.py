@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from agnograd_c._body import C_TYPES, Body
-from agnograd_c._code import (
-    BYTES,
-    Element,
-    Number,
-    add_step,
-    code_of,
-    is_complex,
-)
-from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import C_ARRAYS, C_STATEMENTS, Function, GroupWriter
-from agnograd_c._layout import rows
-from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
+from agnograd_c._choose.layout import is_in_rows, rows
+from agnograd_c._choose.places import ADDS, is_read, is_scatter, place_of
+from agnograd_c._choose.types import BYTES, code_of, is_complex
+from agnograd_c._write.body import C_TYPES, Body
+from agnograd_c._write.code import Element, Number, add_step
+from agnograd_c._write.function import C_ARRAYS, C_STATEMENTS, Function, GroupWriter
 from agnograd_compile.lowering import Ref, Step
-
-__all__ = ["ScalarWriter"]
 
 
 class ScalarWriter(GroupWriter):
@@ -31,8 +22,6 @@ class ScalarWriter(GroupWriter):
                 self._read(step)
             elif is_scatter(self.facts, step):
                 self._scatter(step)
-            elif is_known(step):
-                add_derivative(self.code, step)
             else:
                 add_step(self.code, step)
 
@@ -49,7 +38,7 @@ class ScalarWriter(GroupWriter):
             if len(found) == 1
             and ref in inside
             and ref not in self.needed
-            and found[0].op == "@scatter_add"
+            and found[0].op == ADDS
             and found[0].args[0] == ref
         }
 

@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agnograd_c._code import FLOATS, Code, Number, Operand, code_of, decay, type_of
+from agnograd_c._choose.types import FLOATS, code_of, type_of
 from agnograd_compile.lowering import Fact, Ref, Step
 
-__all__ = [
-    "SLOPE",
-    "TIES",
-    "add_derivative",
-    "fits_derivative",
-    "is_exact",
-    "is_known",
-    "is_of_tanh",
-    "operands",
-]
-
 _PULLBACK, _CALL = "@pullback", "@call"
-# These mark calls of what ``agnograd_c._slopes`` and ``agnograd_c._extremes`` compute.
+# These mark calls of what the rewrites ``slopes`` and ``extremes`` compute.
 SLOPE, TIES = "slope", "ties"
 # Those of two arguments: which of them has to be the larger one to be given the cotangent.
 _LARGER = {
@@ -55,36 +44,6 @@ def fits_derivative(facts: Mapping[Ref, Fact], step: Step) -> bool:
     given = operands(step)
     kinds = [code_of(facts[x]) if isinstance(x, Ref) else type_of(x) for x in given]
     return type in FLOATS and kinds[0] == type and all(kind in (type, int, float) for kind in kinds)
-
-
-def add_derivative(code: Code, step: Step) -> None:
-    """Add the instructions of a derivative."""
-    (out,) = step.outs
-    type = code_of(code.facts[out]) or ""
-    given = [code.as_type(x, type)[0] for x in operands(step)]
-
-    def op(name: str, *args: Operand) -> int:
-        return code.op(name, type, *args)
-
-    if TIES in step.kwargs:
-        code.values[out] = (code.cast(code.put(f"equal_{type}", "b1", *given), "b1", type),)
-        return
-    if not is_exact(step):
-        # As in the rule: 4 e / (1 + e)**2, where e = exp(-2 |x|). It neither over- nor underflows
-        # before the derivative itself does.
-        *factors, x = given
-        e = decay(code, type, x)
-        root = op("add", e, Number(type, 1.0))
-        found = op("divide", op("multiply", e, Number(type, 4.0)), op("multiply", root, root))
-    else:  # 1 for the larger one, 1/2 where both are equal
-        *factors, one, other = given
-        more = code.put(f"less_{type}", "b1", other, one)
-        at_least = code.put(f"less_equal_{type}", "b1", other, one)
-        both = op("add", code.cast(more, "b1", type), code.cast(at_least, "b1", type))
-        found = op("multiply", both, Number(type, 0.5))
-    for g in factors:
-        found = op("multiply", g, found)
-    code.values[out] = (found,)
 
 
 def _of(step: Step) -> tuple[str, str]:

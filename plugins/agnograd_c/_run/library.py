@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from agnograd_c._compiler import environment, loaded, vector_functions
-from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
-from agnograd_c._function import Function
-from agnograd_c._products import HEADER, OPTIONS
+from agnograd_c._choose.steps import FUNCTIONS, FUNCTIONS2
+from agnograd_c._run.compiler import environment, loaded, vector_functions
+from agnograd_c._write.function import Function
+from agnograd_c._write.products import HEADER, OPTIONS
 
-__all__ = ["library_of"]
-
-_FOLDER = Path(__file__).parent / "csrc"
+_FOLDER = Path(__file__).parent.parent / "csrc"
 _close = getattr(_ctypes, "dlclose", None)  # not on Windows
 
 

@@ -9,16 +9,6 @@ from math import prod
 from agnograd.extend import switch
 from agnograd_compile.lowering import Fact
 
-__all__ = [
-    "CACHED_ELEMENTS",
-    "VECTOR_LOOP",
-    "Layout",
-    "broadcast_strides",
-    "is_dense",
-    "layout_of",
-    "rows",
-]
-
 # Loops of fewer iterations are too short for vectors.
 VECTOR_LOOP = switch("VECTOR_LOOP", 16, least=1, most=2**62, module=__name__)
 # As many elements stay in a cache, so that it takes little longer to visit them in an order that is
@@ -132,18 +122,6 @@ def broadcast_strides(fact: Fact, shape: Sequence[int]) -> list[int]:
     return [0] * missing + [0 if length == 1 else stride for length, stride in own]
 
 
-def is_dense(fact: Fact) -> bool:
-    """Return whether an array has each of its elements in memory, and nothing between them."""
-    expected = fact.dtype.itemsize
-    axes = [axis for axis, length in enumerate(fact.shape) if length != 1]
-    strides = fact.strides or ()
-    for axis in sorted(axes, key=lambda axis: strides[axis]):
-        if strides[axis] != expected:
-            return False
-        expected *= fact.shape[axis]
-    return True
-
-
 def rows(fact: Fact) -> Fact:
     """Return the fact of a new array of the same elements in C's order."""
     strides, size = [], fact.dtype.itemsize
@@ -151,3 +129,15 @@ def rows(fact: Fact) -> Fact:
         strides.append(size)
         size *= max(length, 1)
     return fact._replace(strides=tuple(reversed(strides)))
+
+
+def is_in_rows(fact: Fact) -> bool:
+    """Return whether the elements lie in memory one after the other, in C's order."""
+    own = zip(fact.shape, fact.strides or (), rows(fact).strides or (), strict=True)
+    return all(length == 1 or stride == expected for length, stride, expected in own)
+
+
+def across(fact: Fact) -> Fact:
+    """Return the fact of the transposed view of a matrix."""
+    strides = None if fact.strides is None else fact.strides[::-1]
+    return fact._replace(shape=fact.shape[::-1], strides=strides)

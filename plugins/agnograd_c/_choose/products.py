@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 
 from agnograd.extend import switch
-from agnograd_c._code import code_of
-from agnograd_c._function import Function
-from agnograd_c._layout import rows
+from agnograd_c._choose.layout import rows
+from agnograd_c._choose.types import FLOATS, code_of
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
-__all__ = [
-    "HEADER",
-    "OPTIONS",
-    "PRODUCTS",
-    "added_to",
-    "is_product",
-    "product",
-    "transposed",
-    "work_of",
-]
-
-HEADER = "products.h"
-# Sums of products are rounded once each, as they are in libraries of linear algebra.
-OPTIONS = ("-O3", "-ffp-contract=fast")
 PRODUCTS = ("matmul", "linalg.matmul")
-_TYPES = {"f64": "double", "f32": "float"}
+# What gives a view of a matrix with its axes in the other order.
+TRANSPOSED = ("matrix_transpose", "linalg.matrix_transpose")
 # The longest axis, as in products.h: larger factors leave the first caches, where those who copy
 # them into another order win.
 PRODUCT_AXIS = switch("PRODUCT_AXIS", 256, least=1, most=256, module=__name__)
@@ -44,6 +30,8 @@ def is_product(facts: Mapping[Ref, Fact], step: Step) -> bool:
     out = facts[step.outs[0]]
     if not len(one.shape) == len(other.shape) == len(out.shape) == 2:
         return False
+    if code_of(out) not in FLOATS or out.dtype.kind != "f" or out.strides != rows(out).strides:
+        return False
     size = out.dtype.itemsize
     alike = all(
         each.dtype == out.dtype
@@ -52,15 +40,9 @@ def is_product(facts: Mapping[Ref, Fact], step: Step) -> bool:
         and all(stride % size == 0 for stride in each.strides)
         for each in (one, other, out)
     )
-    if (
-        not alike
-        or out.dtype.kind != "f"
-        or code_of(out) not in _TYPES
-        or out.strides != rows(out).strides
-    ):
-        return False
     return (
-        max(*one.shape, *other.shape) <= PRODUCT_AXIS
+        alike
+        and max(*one.shape, *other.shape) <= PRODUCT_AXIS
         and FEWEST_PAIRS <= work_of(facts, step) <= MOST_PAIRS
     )
 
@@ -102,45 +84,6 @@ def transposed(program: TracedProgram) -> dict[Ref, Ref]:
     """Return the transposed views of matrices, each with the matrix."""
     found: dict[Ref, Ref] = {}
     for step in program.steps:
-        known = step.op in ("matrix_transpose", "linalg.matrix_transpose") and step.views
-        if known and len(program.facts[step.outs[0]].shape) == 2:
+        if step.op in TRANSPOSED and step.views and len(program.facts[step.outs[0]].shape) == 2:
             found[step.outs[0]] = found.get(step.args[0], step.args[0])
     return found
-
-
-def product(
-    program: TracedProgram, steps: Sequence[Step], views: Mapping[Ref, Ref] | None = None
-) -> Function:
-    """Return the function of a product, or of a product and the sum that it is added to.
-
-    In place of transposed ``views`` it is given what they are views of, which begins where they do.
-    """
-    facts, step, views = program.facts, steps[0], views or {}
-    start = [ref for ref in steps[-1].args if ref is not step.outs[0]] if len(steps) > 1 else []
-    given = [views.get(ref, ref) for ref in step.args]
-    inputs = tuple(dict.fromkeys((*start, *given)))
-    one, other = (facts[each] for each in step.args)
-    out = facts[step.outs[0]]
-    size, type = out.dtype.itemsize, _TYPES[code_of(out) or ""]
-    first, second = (
-        ", ".join([f"(const {type} *)p[{inputs.index(ref)}]", *map(str, strides)])
-        for ref, strides in zip(
-            given,
-            ([each // size for each in fact.strides or ()] for fact in (one, other)),
-            strict=True,
-        )
-    )
-    lengths = f"{one.shape[0]}, {other.shape[1]}, {one.shape[1]}"
-    begin = f"(const {type} *)p[0]" if start else "NULL"
-    text = "\n".join(
-        [
-            "int @(char *const *p, long threads)",
-            "{",
-            f"    return product_{type}({first}, {second},",
-            f"        ({type} *)p[{len(inputs)}], {lengths}, {begin});",
-            "}",
-            "",
-        ]
-    )
-    work, adds = work_of(facts, step), bool(start)
-    return Function(text, 1, inputs, steps[-1].outs, (out,), work, set(), HEADER, adds)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from agnograd_c._fits import looked_at
-from agnograd_c._products import PRODUCTS, is_product
-from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
-
-__all__ = ["turned"]
-
-_TRANSPOSED = ("matrix_transpose", "linalg.matrix_transpose")
+from agnograd_c._choose.layout import across, rows
+from agnograd_c._choose.products import PRODUCTS, TRANSPOSED, is_product
+from agnograd_c._choose.steps import looked_at
+from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram
 
 
 def turned(program: TracedProgram) -> TracedProgram:
@@ -35,11 +31,11 @@ def turned(program: TracedProgram) -> TracedProgram:
         product, view = found[id(step)]
         factors = tuple(
             editor.emit(
-                _TRANSPOSED[0], (of,), {}, _across(facts[of]), views=(of,), location=step.location
+                TRANSPOSED[0], (of,), {}, across(facts[of]), views=(of,), location=step.location
             )
             for of in reversed(product.args)
         )
-        facts[view.outs[0]] = _laid_out(facts, product)
+        facts[view.outs[0]] = rows(across(facts[product.outs[0]]))
         editor.steps.append(replace(product, args=factors, outs=view.outs))
     return editor.finished()
 
@@ -53,7 +49,7 @@ def _found(program: TracedProgram) -> dict[int, tuple[Step, Step]]:
 
     def product_of(view: Step | None) -> Step | None:
         """Return the product that a step transposes, where nothing else reads either of the two."""
-        if view is None or view.op not in _TRANSPOSED or used[view.outs[0]] > 1:
+        if view is None or view.op not in TRANSPOSED or used[view.outs[0]] > 1:
             return None
         step = makers.get(view.args[0])
         known = step is not None and step.op in PRODUCTS and is_product(facts, step)
@@ -68,21 +64,7 @@ def _found(program: TracedProgram) -> dict[int, tuple[Step, Step]]:
             product = product_of(makers.get(other)) if type(other) is Ref else None
             if product is None or one not in makers or used[one] > 1:
                 continue
-            if facts[one] == facts[step.outs[0]] == _laid_out(facts, product):
+            if facts[one] == facts[step.outs[0]] == rows(across(facts[product.outs[0]])):
                 found[id(product)] = product, makers[other]
                 break
     return found
-
-
-def _laid_out(facts: Mapping[Ref, Fact], product: Step) -> Fact:
-    """Return the fact of a transposed product that is written row by row."""
-    fact = facts[product.outs[0]]
-    rows, columns = fact.shape
-    return fact._replace(
-        shape=(columns, rows), strides=(rows * fact.dtype.itemsize, fact.dtype.itemsize)
-    )
-
-
-def _across(fact: Fact) -> Fact:
-    strides = None if fact.strides is None else fact.strides[::-1]
-    return fact._replace(shape=fact.shape[::-1], strides=strides)

@@ -8,12 +8,10 @@ from itertools import pairwise
 from math import prod
 
 from agnograd.extend import switch
-from agnograd_c._groups import Group, groups_of, levels_of
-from agnograd_c._lives import Life, Lives
-from agnograd_c._regions import ADDS
+from agnograd_c._choose.groups import Group, groups_of, levels_of
+from agnograd_c._choose.places import ADDS
+from agnograd_c._rewrite.lives import Life, Lives
 from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram, dead, roots_of
-
-__all__ = ["AFTER", "recomputed", "unpinned"]
 
 # A step whose result is its first argument, as it is after its second one is there. Groups have
 # steps that can run at one time: it keeps what is computed again out of the group that made it.

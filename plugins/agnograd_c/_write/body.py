@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
-from agnograd_c._code import Element, Instruction, Number, Operand
-from agnograd_c._runs import Home, Runs
-
-__all__ = ["C_TYPES", "Body", "number_text", "plain_text"]
+from agnograd_c._write.code import Element, Instruction, Number, Operand
+from agnograd_c._write.runs import Home, Runs
 
 # What elements are in memory.
 C_TYPES = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", "b1": "int8_t"}

@@ -9,28 +9,11 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agnograd.extend import switch
-from agnograd_c._fits import Fitting, is_inexact, looked_at
-from agnograd_c._layout import CACHED_ELEMENTS, VECTOR_LOOP
-from agnograd_c._products import added_to, is_product, work_of
-from agnograd_c._reads import is_read, is_scatter
-from agnograd_c._regions import ADDS, Additions
+from agnograd_c._choose.layout import CACHED_ELEMENTS, VECTOR_LOOP
+from agnograd_c._choose.places import ADDS, Additions, is_read, is_scatter
+from agnograd_c._choose.products import added_to, is_product, work_of
+from agnograd_c._choose.steps import Fitting, is_inexact, looked_at
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
-
-__all__ = [
-    "FREE",
-    "GROUP",
-    "GUARD",
-    "NANOSECONDS",
-    "SCALAR_STEPS",
-    "Group",
-    "Level",
-    "axes_kept",
-    "groups_of",
-    "is_sum",
-    "is_worth_it",
-    "levels_of",
-    "replaced",
-]
 
 GUARD = "@guard"
 

@@ -6,23 +6,15 @@ from collections.abc import Sequence
 from math import prod
 
 from agnograd.extend import switch
-from agnograd_c._adding import ADDED_PARTS, Adding
-from agnograd_c._body import C_TYPES, Body
-from agnograd_c._code import (
-    BYTES,
-    add_step,
-    code_of,
-    is_complex,
-)
-from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import C_ARRAYS, C_STATEMENTS, Added, Function, GroupWriter
-from agnograd_c._groups import axes_kept
-from agnograd_c._layout import Layout, is_dense, layout_of, rows
-from agnograd_c._reads import is_in_rows
-from agnograd_c._regions import ADDS
-from agnograd_compile.lowering import Ref, Step
-
-__all__ = ["ArrayWriter"]
+from agnograd_c._choose.groups import axes_kept
+from agnograd_c._choose.layout import Layout, is_in_rows, layout_of, rows
+from agnograd_c._choose.places import ADDS
+from agnograd_c._choose.types import BYTES, code_of, is_complex
+from agnograd_c._write.additions import ADDED_PARTS, Adding
+from agnograd_c._write.body import C_TYPES, Body
+from agnograd_c._write.code import add_step
+from agnograd_c._write.function import C_ARRAYS, C_STATEMENTS, Added, Function, GroupWriter
+from agnograd_compile.lowering import Ref, Step, nbytes
 
 _CHUNK = 1024  # as in lanes.h
 # A loop that adds to parts of arrays may be as short, where it would be longer otherwise.
@@ -48,8 +40,6 @@ class ArrayWriter(GroupWriter):
                     self.adding.add(step)
                 else:
                     self.left.append(number)
-            elif is_known(step):
-                add_derivative(self.code, step)
             else:
                 add_step(self.code, step)
         self.layout = self._layout()
@@ -110,7 +100,7 @@ class ArrayWriter(GroupWriter):
     def _layout(self) -> Layout:
         arrays = [self.facts[ref] for ref in self.code.inputs]
         own = [self.facts[ref] for ref in self.full()]
-        self.results = [fact if is_dense(fact) else rows(fact) for fact in own]
+        self.results = [rows(fact) if nbytes(fact) is None else fact for fact in own]
         # Parts of arrays come last among what is read, so that the order of a loop is that of
         # another array; their strides are kept for themselves.
         parts = self.adding.parts(self.group.shape)

@@ -15,8 +15,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["folder", "is_whole", "places", "put"]
-
 _HOUR, _DAY = 3600.0, 86400.0
 _KEPT = 90 * _DAY  # after which a library that nobody used goes
 

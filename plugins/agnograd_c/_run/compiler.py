@@ -17,18 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agnograd_c._cache import is_whole, places, put
-
-__all__ = [
-    "FLAGS",
-    "NoCompiler",
-    "compiler",
-    "environment",
-    "loaded",
-    "machine",
-    "name_of",
-    "vector_functions",
-]
+from agnograd_c._run.cache import is_whole, places, put
 
 # No option that changes results: no fused products, and no algebra of real numbers.
 FLAGS = (

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import switch
-from agnograd_c._fits import looked_at
-from agnograd_c._products import PRODUCTS, is_product
+from agnograd_c._choose.layout import across
+from agnograd_c._choose.products import PRODUCTS, TRANSPOSED, is_product
+from agnograd_c._choose.steps import looked_at
 from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram, dead
-
-__all__ = ["in_parts"]
 
 # The shortest common axis of a part: to add a product takes as long as some rows of it.
 PART_AXIS = switch("PART_AXIS", 8, least=1, most=2**62, module=__name__)
@@ -84,7 +83,7 @@ class _Parting(Editor):
         step = self.makers.get(ref)
         if step is None:
             return []
-        if step.op in ("matrix_transpose", "linalg.matrix_transpose"):
+        if step.op in TRANSPOSED:
             return [self._transposed(each) for each in self._parts(step.args[0], 1 - axis)]
         known = step.op == "concat" and len(step.args) == 1 and set(step.kwargs) <= {"axis"}
         if not known or step.kwargs.get("axis", 0) not in (axis, axis - 2):
@@ -94,10 +93,8 @@ class _Parting(Editor):
         return parts if alike else []
 
     def _transposed(self, ref: Ref) -> Ref:
-        fact = self.facts[ref]
-        strides = None if fact.strides is None else fact.strides[::-1]
-        new = self.value(fact._replace(shape=fact.shape[::-1], strides=strides))
-        self._emit(Step("matrix_transpose", (ref,), {}, (new,), views=(ref,)))
+        new = self.value(across(self.facts[ref]))
+        self._emit(Step(TRANSPOSED[0], (ref,), {}, (new,), views=(ref,)))
         return new
 
     def _cut(self, ref: Ref, axis: int, lengths: Sequence[int]) -> list[Ref]:

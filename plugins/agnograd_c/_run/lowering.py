@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import switch
-from agnograd_c._compiler import NoCompiler, compiler
-from agnograd_c._function import Function
-from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
-from agnograd_c._library import library_of
-from agnograd_c._products import transposed
-from agnograd_c._recompute import unpinned
-from agnograd_c._write import written
+from agnograd_c._choose.groups import Group, groups_of, is_worth_it, replaced
+from agnograd_c._choose.products import transposed
+from agnograd_c._rewrite.recompute import unpinned
+from agnograd_c._run.compiler import NoCompiler, compiler
+from agnograd_c._run.library import library_of
+from agnograd_c._write.arrays import ArrayWriter
+from agnograd_c._write.function import Function
+from agnograd_c._write.products import product
+from agnograd_c._write.scalars import ScalarWriter
 from agnograd_compile.lowering import Description, Lowering, Ref, Step, TracedProgram, dead
-
-__all__ = ["described", "functions_of", "in_c", "threads"]
 
 # From how many steps of elements on several threads take less time than one.
 THREADED_STEPS = switch("THREADED_STEPS", 2**21, least=1, most=2**62, module=__name__)
@@ -27,18 +28,21 @@ THREADED_STEPS = switch("THREADED_STEPS", 2**21, least=1, most=2**62, module=__n
 THREADS = switch("THREADS", 8, least=1, most=64, module=__name__)
 
 
-def described(program: TracedProgram, plain: Lowering, given: TracedProgram) -> Description:
+def described(
+    program: TracedProgram, groups: Sequence[Group], plain: Lowering, given: TracedProgram
+) -> Description:
     """Return the groups that become C, and the text of all that runs.
 
     ``plain`` is what runs the other steps, and all steps of the program that was ``given`` if there
     is no compiler.
     """
     try:
-        found = functions_of(program, groups_of(program))
+        compiler()
     except NoCompiler:
         return plain.describe(given)
+    found = functions_of(program, groups)
     texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
-    own = plain.describe(unpinned(in_c(program)))
+    own = plain.describe(unpinned(in_c(program, groups)))
     return {
         "program": program,
         "groups": [group.steps for group, _ in found],
@@ -84,30 +88,12 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
 
 
 def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[Group, Function]]:
-    """Return the groups that become C, and their functions.
-
-    Raises
-    ------
-    NoCompiler
-        If there are any, and no compiler.
-    """
-    if not groups:
-        return []
-    compiler()
-    outputs = set(program.outputs)
-    readers: dict[Ref, set[int]] = {}
-    for number, step in enumerate(program.steps):
-        for ref in step.uses():
-            readers.setdefault(ref, set()).add(number)
-    found, views = [], transposed(program)
+    """Return the groups that become C, and their functions."""
+    found, used, views = [], program.used(), transposed(program)
     for group in groups:
-        inside = set(group.steps)
-        needed = frozenset(
-            ref
-            for number in group.steps
-            for ref in program.steps[number].outs
-            if ref in outputs or not readers.get(ref, set()) <= inside
-        )
+        steps = [program.steps[number] for number in group.steps]
+        inside = Counter(ref for step in steps for ref in step.uses())
+        needed = frozenset(ref for step in steps for ref in step.outs if used[ref] > inside[ref])
         made = written(program, group, needed, views)
         if made is not None and made[0].is_serial and _threads_of(made[0]) > 1:
             made = written(program, group, needed, views, serial=False)
@@ -118,6 +104,27 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
         if is_worth_it(program, own):
             found.append((own, function))
     return found
+
+
+def written(
+    program: TracedProgram,
+    group: Group,
+    needed: frozenset[Ref],
+    views: Mapping[Ref, Ref],
+    serial: bool = True,
+) -> tuple[Function, list[int]] | None:
+    """Return the function of a group, and the steps that it leaves; None if there is none.
+
+    ``needed`` are the values that are used outside of the group, and ``views`` the transposed views
+    of matrices. Unless it may be ``serial``, the function is one for any number of threads.
+    """
+    if group.is_product:
+        return product(program, [program.steps[number] for number in group.steps], views), []
+    writer = ScalarWriter if group.shape == () else ArrayWriter
+    made = writer(program, group, needed, serial)
+    made.build()
+    function = made.function()
+    return None if function is None else (function, made.left)
 
 
 def _callables(

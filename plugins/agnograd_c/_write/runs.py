@@ -6,9 +6,7 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from agnograd.extend import switch
-from agnograd_c._code import Element, Instruction, Number, Operand
-
-__all__ = ["Home", "Move", "Run", "Runs"]
+from agnograd_c._write.code import Element, Instruction, Number, Operand
 
 # How many times equal statements follow each other, and how many they are together, to be worth a
 # loop; how many its body may have; and how many earlier ones each is compared with.

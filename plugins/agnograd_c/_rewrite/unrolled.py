@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd.extend import switch
-from agnograd_c._code import FLOATS, code_of, type_of
-from agnograd_c._fits import Fitting, is_inexact, looked_at
-from agnograd_c._groups import FREE, groups_of
-from agnograd_c._reads import is_read, is_scatter, place_of
+from agnograd_c._choose.groups import FREE, groups_of
+from agnograd_c._choose.places import is_read, is_scatter, place_of
+from agnograd_c._choose.steps import Fitting, is_inexact, looked_at
+from agnograd_c._choose.types import FLOATS, code_of, type_of
 from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
-
-__all__ = ["unrolled"]
 
 # How many elements a short array has, which has one axis.
 SHORT_ARRAY = switch("SHORT_ARRAY", 8, least=1, most=64, module=__name__)

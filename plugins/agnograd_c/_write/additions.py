@@ -7,13 +7,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from agnograd.extend import switch
-from agnograd_c._body import Body
-from agnograd_c._code import BYTES, Code, Operand, code_of
-from agnograd_c._layout import rows
-from agnograd_c._regions import Region, region_of
+from agnograd_c._choose.layout import rows
+from agnograd_c._choose.places import Region, region_of
+from agnograd_c._choose.types import BYTES, code_of
+from agnograd_c._write.body import Body
+from agnograd_c._write.code import Code, Operand
 from agnograd_compile.lowering import Fact, Ref, Step
-
-__all__ = ["ADDED_PARTS", "Adding"]
 
 # Elements that are computed before they are added to parts of arrays, and how many parts there may
 # be for that: at most 64 KiB wait on the stack, in a cache that is as near as can be.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agnograd_c._derivatives import SLOPE, is_of_tanh, operands
-from agnograd_c._fits import fits, looked_at
+from agnograd_c._choose.derivatives import SLOPE, is_of_tanh, operands
+from agnograd_c._choose.steps import fits, looked_at
 from agnograd_compile.lowering import Editor, Fact, Ref, Step, TracedProgram
-
-__all__ = ["with_slopes"]
 
 
 def with_slopes(program: TracedProgram) -> TracedProgram:

@@ -1,0 +1,1 @@
+"""Rewrites programs, so that C computes more of them, in less memory."""

@@ -1,0 +1,1 @@
+"""Compiles C functions, and runs programs with them."""

@@ -1,0 +1,1 @@
+"""Writes the C functions of groups."""
