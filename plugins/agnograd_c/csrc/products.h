@@ -14,7 +14,7 @@ enum { WIDE = 32, ROWS = 4, VECTORS = 2 };
 #else
 enum { WIDE = 16, ROWS = 4, VECTORS = 2 };
 #endif
-enum { DEEPEST = 256, LONGEST = 256 }; /* as in _products.py */
+enum { DEEPEST = 256, LONGEST = 256 }; /* as in _choose/products.py */
 
 #define INLINE static inline __attribute__((always_inline))
 
