@@ -12,7 +12,7 @@ from agnograd.extend import switch
 from agnograd_c._choose.layout import CACHED_ELEMENTS, VECTOR_LOOP
 from agnograd_c._choose.places import ADDS, Additions, is_read, is_scatter
 from agnograd_c._choose.products import added_to, is_product, work_of
-from agnograd_c._choose.steps import Fitting, is_inexact, looked_at
+from agnograd_c._choose.steps import SUMS, Fitting, is_inexact, looked_at
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
 GUARD = "@guard"
@@ -93,7 +93,7 @@ def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
             level = max(level, at + (of is not None and (of != shape or ends)))
         if step.effects:
             level = of_effects = max(level, of_effects)
-        ends = adds or step.op in ("sum", "mean")
+        ends = adds or step.op in SUMS
         made.update(dict.fromkeys(step.outs, (shape, level, ends)))
     return made
 
@@ -101,7 +101,7 @@ def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
 def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Level]) -> tuple[int, ...] | None:
     """Return the shape of the groups that a step can be in, None if there are none."""
     facts = fitting.facts
-    if step.op in ("sum", "mean"):
+    if step.op in SUMS:
         (x,) = step.args[:1]
         of, _, ends = made.get(x, _GIVEN) if type(x) is Ref else _GIVEN
         return of if of and not ends and is_sum(facts, step) else None

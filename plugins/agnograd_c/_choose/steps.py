@@ -9,15 +9,15 @@ from agnograd_c._choose.derivatives import fits_derivative, is_exact, is_known
 from agnograd_c._choose.types import FLOATS, code_of, is_complex, type_of
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
 
-# What the C library and libmvec have for floats, by the standard's names, with their own.
-FUNCTIONS = {
-    **{f"a{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{name: name for name in ("exp", "expm1", "log", "log1p", "log2", "log10")},
-}
-FUNCTIONS2 = {"pow": "pow", "atan2": "atan2", "hypot": "hypot"}
+# What the C library and libmvec have for floats, by their own names, which are the standard's: of
+# one argument, and of two.
+_CIRCULAR = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
+_EXPONENTIAL = ("exp", "expm1", "log", "log1p", "log2", "log10")
+FUNCTIONS = frozenset((*_CIRCULAR, *(f"a{name}" for name in _CIRCULAR), *_EXPONENTIAL))
+FUNCTIONS2 = frozenset(("pow", "atan2", "hypot"))
+SUMS = frozenset(("sum", "mean"))
 # Its results differ from NumPy's by some units in the last place.
-INEXACT = frozenset((*FUNCTIONS, *FUNCTIONS2, "sum", "mean"))
+INEXACT = FUNCTIONS | FUNCTIONS2 | SUMS
 
 # Ops whose arguments are converted to the type of the result.
 NAMES = {

@@ -10,6 +10,7 @@ from math import prod
 from agnograd.extend import switch
 from agnograd_c._choose.groups import Group, groups_of, levels_of
 from agnograd_c._choose.places import ADDS
+from agnograd_c._choose.steps import SUMS
 from agnograd_c._rewrite.lives import Life, Lives
 from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram, dead, roots_of
 
@@ -92,7 +93,7 @@ class _Search:
         self.members = {
             ref
             for step in steps
-            if step.op not in ("sum", "mean", ADDS) and not step.effects
+            if step.op not in (*SUMS, ADDS) and not step.effects
             for ref in step.outs
         }
         for step in program.steps:

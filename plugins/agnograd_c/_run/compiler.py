@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agnograd_c._choose.steps import FUNCTIONS, FUNCTIONS2
 from agnograd_c._run.cache import is_whole, places, put
 
 # No option that changes results: no fused products, and no algebra of real numbers.
@@ -148,10 +149,10 @@ def vector_functions() -> frozenset[str]:
     except OSError:
         return frozenset()
     prefix = "_ZGVnN2" if platform.machine() == "aarch64" else "_ZGVbN2"
-    names = [
-        f"{a}{name}{h}" for a in ("", "a") for name in ("sin", "cos", "tan") for h in ("", "h")
-    ]
-    names += ["exp", "expm1", "log", "log1p", "log2", "log10"]
-    one = (name for name in names if hasattr(library, f"{prefix}v_{name}"))
-    two = (name for name in ("pow", "atan2", "hypot") if hasattr(library, f"{prefix}vv_{name}"))
-    return frozenset((*one, *two))
+    kinds = (("v", FUNCTIONS), ("vv", FUNCTIONS2))
+    return frozenset(
+        name
+        for kind, names in kinds
+        for name in names
+        if hasattr(library, f"{prefix}{kind}_{name}")
+    )

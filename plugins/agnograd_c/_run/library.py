@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from agnograd_c._choose.steps import FUNCTIONS, FUNCTIONS2
+from agnograd_c._choose.steps import FUNCTIONS2
 from agnograd_c._run.compiler import environment, loaded, vector_functions
 from agnograd_c._write.function import Function
 from agnograd_c._write.products import HEADER, OPTIONS
@@ -54,20 +54,14 @@ def library_of(functions: Sequence[Function]) -> tuple[Library, list[str]]:
         texts.append(_header("spread.h"))
     called = sorted(set().union(*(each.functions for each in functions)))
     for name, type in called:
-        own = FUNCTIONS.get(name) or FUNCTIONS2[name]
         kind = "2" * (name in FUNCTIONS2)
-        if own in vectors:
-            texts.append(f"VECTORS{kind}({own}, {type})")
+        if name in vectors:
+            texts.append(f"VECTORS{kind}({name}, {type})")
         else:
-            texts.append(f"FUNCTION{kind}({own}, {type}, {'f' * (type == 'f32')})")
+            texts.append(f"FUNCTION{kind}({name}, {type}, {'f' * (type == 'f32')})")
     known: dict[str, str] = {}  # what is repeated is compiled once
     names = [known.setdefault(each.text, f"group{len(known)}") for each in functions]
     texts += [text.replace("@", name) for text, name in known.items()]
-    own_options = OPTIONS if functions[0].header == HEADER else ()
-    options = [
-        *own_options,
-        *(["-lmvec"] if any(name in vectors for name, _ in called) else []),
-        "-lm",
-    ]
-    source = "\n".join([*texts, ""])
-    return loaded(Library, source, options), names
+    options = [*OPTIONS] if functions[0].header == HEADER else []
+    options += ["-lmvec"] if any(name in vectors for name, _ in called) else []
+    return loaded(Library, "\n".join([*texts, ""]), [*options, "-lm"]), names
