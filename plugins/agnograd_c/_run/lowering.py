@@ -122,7 +122,6 @@ def written(
         return product(program, [program.steps[number] for number in group.steps], views), []
     writer = ScalarWriter if group.shape == () else ArrayWriter
     made = writer(program, group, needed, serial)
-    made.build()
     function = made.function()
     return None if function is None else (function, made.left)
 
@@ -133,27 +132,19 @@ def _callables(
     """Return what calls the functions, each library of which is compiled in the pool."""
     from agnograd_c.kernels import calls
 
-    alike: dict[tuple[int, str], list[int]] = {}
-    for number, each in enumerate(functions):
-        alike.setdefault((each.lanes, each.header), []).append(number)
-    made: dict[int, Callable[..., Any]] = {}
-    libraries = {
-        key: pool.submit(library_of, [functions[number] for number in numbers])
-        for key, numbers in alike.items()
-    }
+    alike: dict[tuple[int, str], list[Function]] = {}
+    for each in functions:
+        alike.setdefault((each.lanes, each.header), []).append(each)
+    libraries = [(own, pool.submit(library_of, own)) for own in alike.values()]
     driver.result()
-    for key, numbers in alike.items():
-        library, names = libraries[key].result()
-        for number, name in zip(numbers, names, strict=True):
-            each = functions[number]
-            made[number] = calls.callable_of(
-                library,
-                name,
-                [program.facts[ref] for ref in each.inputs],
-                each.results,
-                1 if each.is_serial else _threads_of(each),
-            )
-    return [made[number] for number in range(len(functions))]
+    made: dict[int, Callable[..., Any]] = {}  # by the identity of the function
+    for own, found in libraries:
+        library, names = found.result()
+        for each, name in zip(own, names, strict=True):
+            facts = [program.facts[ref] for ref in each.inputs]
+            count = 1 if each.is_serial else _threads_of(each)
+            made[id(each)] = calls.callable_of(library, name, facts, each.results, count)
+    return [made[id(each)] for each in functions]
 
 
 def _threads_of(function: Function) -> int:

@@ -7,10 +7,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from agnograd.extend import switch
-from agnograd_c._choose.layout import rows
 from agnograd_c._choose.places import Region, region_of
 from agnograd_c._choose.types import BYTES, code_of
-from agnograd_c._write.body import Body
+from agnograd_c._write.body import Body, address
 from agnograd_c._write.code import Code, Operand
 from agnograd_compile.lowering import Fact, Ref, Step
 
@@ -74,15 +73,11 @@ class Adding:
             for each in self.additions
         ]
 
-    def results(self) -> list[Fact]:
-        """Return the facts of the arrays."""
-        return [rows(self.facts[ref]) for ref in self.arrays]
-
     def cleared(self, first: int) -> list[str]:
         """Write what fills the arrays with zeros; ``first`` is the place of the first of them."""
         return [
-            f"memset(p[{first + number}], 0, {fact.size * fact.dtype.itemsize});"
-            for number, fact in enumerate(self.results())
+            f"memset(p[{number}], 0, {self.facts[ref].size * self.facts[ref].dtype.itemsize});"
+            for number, ref in enumerate(self.arrays, first)
         ]
 
     def waiting(self, body: Body) -> list[str]:
@@ -125,9 +120,7 @@ class Adding:
         for number, ((type, stride), found) in enumerate(alike):
             starts, values = [], []
             for each, own in found:
-                terms = [f"j{axis} * {step}" for axis, step in enumerate(own[:-1]) if step]
-                terms += [f"at * {stride}"] * bool(stride) + [str(each.region.offset)]
-                starts.append(" + ".join([f"p[{first + each.array}]", *terms]))
+                starts.append(f"{address(first + each.array, own)} + {each.region.offset}")
                 values.append(f"s{self._waiting[each.operand]}")
             pointers.append(f"char *const r{number}[] = {{{', '.join(starts)}}};")
             pointers.append(f"{type} *const w{number}[] = {{{', '.join(values)}}};")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from agnograd.extend import switch
 from agnograd_c._choose.groups import axes_kept
 from agnograd_c._choose.layout import Layout, is_in_rows, layout_of, rows
 from agnograd_c._choose.places import ADDS
-from agnograd_c._choose.types import BYTES, code_of, is_complex
+from agnograd_c._choose.steps import SUMS
+from agnograd_c._choose.types import BYTES, FLOATS, code_of, is_complex
 from agnograd_c._write.additions import ADDED_PARTS, Adding
-from agnograd_c._write.body import C_TYPES, Body
+from agnograd_c._write.body import C_TYPES, Body, address
 from agnograd_c._write.code import add_step
-from agnograd_c._write.function import C_ARRAYS, C_STATEMENTS, Added, Function, GroupWriter
-from agnograd_compile.lowering import Ref, Step, nbytes
+from agnograd_c._write.function import Added, Function, GroupWriter
+from agnograd_compile.lowering import Fact, Ref, Step, nbytes
 
 _CHUNK = 1024  # as in lanes.h
 # A loop that adds to parts of arrays may be as short, where it would be longer otherwise.
@@ -28,9 +29,9 @@ class ArrayWriter(GroupWriter):
         self.sums: list[Added] = []
         self.adding = Adding(self.facts, self.code)
         self.kept = self._kept()
-        may_add = self._may_add()
+        may_add = self.is_serial and self._count(ADDS) <= ADDED_PARTS
         for number, step in self.steps:
-            if step.op in ("sum", "mean"):
+            if step.op in SUMS:
                 if self._axes(step) != self.kept or not is_in_rows(self.facts[step.outs[0]]):
                     self.left.append(number)
                     continue
@@ -42,35 +43,20 @@ class ArrayWriter(GroupWriter):
                     self.left.append(number)
             else:
                 add_step(self.code, step)
-        self.layout = self._layout()
-        if self.kept and not self._in_order():
-            self._leave_sums()
+        self._lay_out()
+        if self.kept and not all(is_in_rows(self.facts[ref]) for ref in self.full):
+            self.sums, self.kept = [], ()
+            self._leave(SUMS)
         if self.adding and not self._is_as_good():
-            self._leave_additions()
+            self.adding = Adding(self.facts, self.code)
+            self._leave((ADDS,))
 
-    def _may_add(self) -> bool:
-        return self.is_serial and [step.op for _, step in self.steps].count(ADDS) <= ADDED_PARTS
-
-    def _is_as_good(self) -> bool:
-        """Return whether a loop that adds to parts of arrays reads and writes all else as before.
-
-        Axes that lie in a row otherwise may not do so in a part.
-        """
-        arrays = [self.facts[ref] for ref in self.code.inputs]
-        plain, layout = layout_of(self.group.shape, arrays, self.results, self.kept), self.layout
-        innermost = [[each[-1] for each in found.strides] for found in (layout, plain)]
-        long = layout.dims[-1] >= min(ADDING_LOOP, plain.dims[-1])
-        return long and innermost[0] == innermost[1] and not layout.is_across
-
-    def _leave_additions(self) -> None:
-        self.left += [n for n, step in self.steps if step.op == ADDS]
-        self.left.sort()
-        self.adding = Adding(self.facts, self.code)
-        self.layout = self._layout()
+    def _count(self, op: str) -> int:
+        return sum(step.op == op for _, step in self.steps)
 
     def _kept(self) -> tuple[int, ...]:
         """Return the axes that sums leave: those of the first sum over the last axes, if any."""
-        sums = [step for _, step in self.steps if step.op in ("sum", "mean")]
+        sums = [step for _, step in self.steps if step.op in SUMS]
         found = [self._axes(each) for each in sums if is_in_rows(self.facts[each.outs[0]])]
         found.sort(key=lambda kept: kept != tuple(range(len(kept))))
         return found[0] if found else ()
@@ -79,100 +65,96 @@ class ArrayWriter(GroupWriter):
         return axes_kept(step, self.group.shape) or ()
 
     def _sum(self, step: Step) -> None:
-        x, result = step.args[0], code_of(self.facts[step.outs[0]]) or ""
-        (operand,) = self.code.as_type(x, result)
-        self.sums.append(Added(step, operand, result, result))
+        (x, *_), (out,) = step.args, step.outs
+        type = code_of(self.facts[out]) or ""
+        (operand,) = self.code.as_type(x, type)
+        if out in self.needed:
+            self.sums.append(Added(out, operand, type, step.op == "mean"))
 
-    def _leave_sums(self) -> None:
-        self.left += [n for n, step in self.steps if step.op in ("sum", "mean")]
-        self.left = sorted(set(self.left))
-        self.sums, self.kept = [], ()
-        self.layout = self._layout()
+    def _leave(self, ops: Collection[str]) -> None:
+        """Leave the steps of some ops to NumPy."""
+        self.left = sorted({*self.left, *(n for n, step in self.steps if step.op in ops)})
+        self._lay_out()
 
-    def _in_order(self) -> bool:
-        return all(is_in_rows(self.facts[ref]) for ref in self.full())
-
-    def full(self) -> list[Ref]:
-        """Return the values of the group's shape that are used outside."""
-        added = {ref for each in self.sums for ref in each.step.outs}
-        return [ref for ref in self.wanted() if ref not in added and ref not in self.adding.arrays]
-
-    def _layout(self) -> Layout:
-        arrays = [self.facts[ref] for ref in self.code.inputs]
-        own = [self.facts[ref] for ref in self.full()]
+    def _lay_out(self) -> None:
+        """Find the values of the group's shape that are used outside, and the loop over all."""
+        others = {*(each.out for each in self.sums), *self.adding.arrays}
+        self.full = [ref for ref in self.wanted() if ref not in others]
+        own = [self.facts[ref] for ref in self.full]
         self.results = [rows(fact) if nbytes(fact) is None else fact for fact in own]
         # Parts of arrays come last among what is read, so that the order of a loop is that of
         # another array; their strides are kept for themselves.
         parts = self.adding.parts(self.group.shape)
-        layout = layout_of(self.group.shape, [*arrays, *parts], self.results, self.kept)
-        ours = slice(len(arrays), len(arrays) + len(parts))
-        self.parts = layout.strides[ours]
-        del layout.strides[ours]
-        return layout
+        self.layout = self._layout_with(parts)
+        count = len(self.code.inputs)
+        ours = slice(count, count + len(parts))
+        self.parts = self.layout.strides[ours]
+        del self.layout.strides[ours]
+
+    def _layout_with(self, parts: Sequence[Fact]) -> Layout:
+        arrays = [*(self.facts[ref] for ref in self.code.inputs), *parts]
+        return layout_of(self.group.shape, arrays, self.results, self.kept)
+
+    def _is_as_good(self) -> bool:
+        """Return whether a loop that adds to parts of arrays reads and writes all else as before.
+
+        Axes that lie in a row otherwise may not do so in a part.
+        """
+        plain, layout = self._layout_with(()), self.layout
+        innermost = [[each[-1] for each in found.strides] for found in (layout, plain)]
+        long = layout.dims[-1] >= min(ADDING_LOOP, plain.dims[-1])
+        return long and innermost[0] == innermost[1] and not layout.is_across
 
     def function(self) -> Function | None:
-        inputs, full = tuple(self.code.inputs), self.full()
-        sums = [each for each in self.sums if each.step.outs[0] in self.needed]
-        if self.layout.is_short or not (full or sums or self.adding):
+        if self.layout.is_short or not (self.full or self.sums or self.adding):
             return None
-        body = Body(
-            self.code.instructions,
-            lambda each: f"x{each.input}_{each.offset}",
-            self.scalars(),
-        )
+        body = self.body(lambda each: f"x{each.input}_{each.offset}")
         lines = body.statements()
-        stores, ends = self._stores(body, full, sums)
+        stores, ends = self._stores(body)
         lines = body.finished([*lines, *stores, *self.adding.waiting(body)])
-        outputs = (*full, *(each.step.outs[0] for each in sums), *self.adding.arrays)
-        if body.length() > C_STATEMENTS or len(inputs) + len(outputs) > C_ARRAYS:
+        added = (*(each.out for each in self.sums), *self.adding.arrays)
+        outputs = (*self.full, *added)
+        if self.is_long(body, outputs):
             return None
-        text = "\n".join([*self._part(body, lines, sums, ends, len(full)), *self._whole(sums)])
-        results = (*self.results, *(rows(self.facts[ref]) for ref in outputs[len(full) :]))
-        work = prod(self.group.shape) * len(self.code.instructions)
         return Function(
-            text,
+            "\n".join([*self._part(body, lines, ends), *self._whole()]),
             self.lanes,
-            inputs,
+            tuple(self.code.inputs),
             outputs,
-            results,
-            work,
+            (*self.results, *(rows(self.facts[ref]) for ref in added)),
+            prod(self.group.shape) * len(self.code.instructions),
             self.functions(),
             is_serial=bool(self.adding),
         )
 
     @property
     def lanes(self) -> int:
-        types = {each.type for each in self.code.instructions}
+        types = {each.type for each in (*self.code.instructions, *self.sums)}
         types |= {code_of(self.facts[ref]) or "" for ref in self.code.inputs}
-        types |= {each.type for each in self.sums}
         return 8 if types & {"f64", "i64"} else 16
 
-    def _stores(
-        self, body: Body, full: Sequence[Ref], sums: Sequence[Added]
-    ) -> tuple[list[str], list[str]]:
+    def _stores(self, body: Body) -> tuple[list[str], list[str]]:
+        """Write what stores results at each place, and what stores sums at the end of a chunk."""
         stores, ends = [], []
-        count = len(self.code.inputs)
-        for number, ref in enumerate(full):
-            type = code_of(self.facts[ref]) or ""
-            stride = self.layout.strides[count + number][-1]
-            parts = self.code.values[ref]
+        for number, ref in enumerate(self.full, len(self.code.inputs)):
+            type, parts = code_of(self.facts[ref]) or "", self.code.values[ref]
+            stride = self.layout.strides[number][-1]
             for part, operand in enumerate(parts):
-                at = f"q{count + number} + i * {stride} + {part * BYTES[type]}"
+                at = f"q{number} + i * {stride} + {part * BYTES[type]}"
                 text = body.operand(operand)
                 if stride == BYTES[type] and len(parts) == 1:
                     stores.append(f"put_row_{type}({at}, m, {text});")
                 else:
                     stores.append(f"put_apart_{type}({at}, {stride}, m, {text});")
-        for number, each in enumerate(sums):
+        for number, each in enumerate(self.sums):
             text = body.operand(each.operand)
             if self.layout.is_across:
                 stores.append(f"a{number} = add_{each.type}(a{number}, {text});")
                 ends.append(self._end_across(number, each))
                 continue
             stores.append(f"a{number} = add_{each.type}(a{number}, first_{each.type}({text}, m));")
-            kind = "double" if each.type in ("f64", "f32") else "int64_t"
             ends.append(
-                f"(({kind} *)sums)[{number} * (ptrdiff_t)({self.units}) + u] = "
+                f"(({each.kind} *)sums)[{number} * (ptrdiff_t)({self.units}) + u] = "
                 f"total_{each.type}(a{number});"
             )
         return stores, ends
@@ -182,7 +164,7 @@ class ArrayWriter(GroupWriter):
         place = len(self.code.inputs) + len(self.results) + number
         length, type = self.layout.dims[-1], added.type
         at = f"p[{place}] + (u / {self.chunks} * {length} + at + i) * {BYTES[type]}"
-        divided = f" / splat_{type}({self.layout.dims[-2]})" if added.step.op == "mean" else ""
+        divided = f" / splat_{type}({self.layout.dims[-2]})" if added.is_mean else ""
         return f"put_row_{type}({at}, m, a{number}{divided});"
 
     @property
@@ -198,34 +180,24 @@ class ArrayWriter(GroupWriter):
         """How many loops are around chunks."""
         return len(self.layout.dims) - 1 - self.layout.is_across
 
-    def _part(
-        self,
-        body: Body,
-        lines: Sequence[str],
-        sums: Sequence[Added],
-        ends: Sequence[str],
-        outputs: int,
-    ) -> list[str]:
+    def _part(self, body: Body, lines: Sequence[str], ends: Sequence[str]) -> list[str]:
         """Write the function of some of the units of work."""
-        dims, strides = self.layout.dims, self.layout.strides
+        dims, count = self.layout.dims, len(self.code.inputs)
         fixed, pointers, loads = [], [], []
-        for number, own in enumerate(strides):
-            ref = [*self.code.inputs, *self.full()][number]
-            type = code_of(self.facts[ref]) or ""
-            if number < len(self.code.inputs) and not any(own):
-                fixed += self._load(number, ref, type, None)
+        arrays = zip((*self.code.inputs, *self.full), self.layout.strides, strict=True)
+        for number, (ref, own) in enumerate(arrays):
+            if number < count and not any(own):
+                fixed += self._load(number, ref, None)
                 continue
-            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
-            terms += [f"at * {own[-1]}"] * bool(own[-1])
-            pointers.append(f"char *const q{number} = {' + '.join([f'p[{number}]', *terms])};")
-            if number < len(self.code.inputs):
-                loads += self._load(number, ref, type, own[-1])
+            pointers.append(f"char *const q{number} = {address(number, own)};")
+            if number < count:
+                loads += self._load(number, ref, own[-1])
         made, freed = body.storage()
-        outer = ["ptrdiff_t j = u / CHUNKS;".replace("CHUNKS", str(self.chunks))]
+        outer = [f"ptrdiff_t j = u / {self.chunks};"]
         for axis in reversed(range(self._outer)):
             outer.append(f"const ptrdiff_t j{axis} = j % {dims[axis]};")
             outer.append(f"j /= {dims[axis]};")
-        zeros = [f"{each.type} a{k} = splat_{each.type}(0);" for k, each in enumerate(sums)]
+        zeros = [f"{each.type} a{k} = splat_{each.type}(0);" for k, each in enumerate(self.sums)]
         return [
             "static int part_@(char *const *p, ptrdiff_t lo, ptrdiff_t hi, char *sums)",
             "{",
@@ -272,12 +244,11 @@ class ArrayWriter(GroupWriter):
     @property
     def _first_array(self) -> int:
         """The place of the first array that values are added to, among all that C is given."""
-        sums = sum(each.step.outs[0] in self.needed for each in self.sums)
-        return len(self.code.inputs) + len(self.results) + sums
+        return len(self.code.inputs) + len(self.results) + len(self.sums)
 
-    def _load(self, number: int, ref: Ref, type: str, stride: int | None) -> list[str]:
+    def _load(self, number: int, ref: Ref, stride: int | None) -> list[str]:
         """Write what reads an input: once, if ``stride`` is None, or at each place."""
-        lines = []
+        lines, type = [], code_of(self.facts[ref]) or ""
         pair = is_complex(self.facts[ref])
         for part in range(1 + pair):
             at = part * BYTES[type]
@@ -291,26 +262,25 @@ class ArrayWriter(GroupWriter):
             lines.append(f"const {type} x{number}_{at} = {text};")
         return lines
 
-    def _whole(self, sums: Sequence[Added]) -> list[str]:
+    def _whole(self) -> list[str]:
         """Write the function that is called: all units of work, and the sums of their sums."""
         lines = ["int @(char *const *p, long threads)", "{"]
         lines += [f"    {line}" for line in self.adding.cleared(self._first_array)]
-        if not sums or self.layout.is_across:
+        if not self.sums or self.layout.is_across:
             return [*lines, f"    return spread(part_@, p, {self.units}, NULL, threads);", "}"]
-        lines.append(f"    char *sums = malloc({8 * self.units * len(sums)});")
+        lines.append(f"    char *sums = malloc({8 * self.units * len(self.sums)});")
         lines.append(f"    int failed = !sums || spread(part_@, p, {self.units}, sums, threads);")
         count = prod(self.layout.dims[: self.layout.kept])
         each = self.units // count
         first = len(self.code.inputs) + len(self.results)
-        for number, added in enumerate(sums):
-            kind = "double" if added.type in ("f64", "f32") else "int64_t"
-            total = f"pairs_{'f64' if kind == 'double' else 'i64'}"
-            size = prod(self.group.shape) // max(1, self.facts[added.step.outs[0]].size)
-            divided = f" / {size}" if added.step.op == "mean" else ""
-            start = f"({kind} *)sums + {number} * (ptrdiff_t)({self.units}) + r * {each}"
+        for number, added in enumerate(self.sums):
+            total = "pairs_f64" if added.type in FLOATS else "pairs_i64"
+            size = prod(self.group.shape) // max(1, self.facts[added.out].size)
+            divided = f" / {size}" if added.is_mean else ""
+            start = f"({added.kind} *)sums + {number} * (ptrdiff_t)({self.units}) + r * {each}"
             lines.append(f"    for (ptrdiff_t r = 0; r < {count} && !failed; r++)")
             lines.append(
-                f"        (({C_TYPES[added.result]} *)p[{first + number}])[r] = "
+                f"        (({C_TYPES[added.type]} *)p[{first + number}])[r] = "
                 f"{total}({start}, {each}){divided};"
             )
         return [*lines, "    free(sums);", "    return failed;", "}"]

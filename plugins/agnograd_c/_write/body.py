@@ -169,6 +169,12 @@ class Body:
         return len(self.code) - inside
 
 
+def address(number: int, strides: Sequence[int]) -> str:
+    """Write where the elements of an array are that the innermost loop begins with."""
+    terms = [f"j{axis} * {stride}" for axis, stride in enumerate(strides[:-1]) if stride]
+    return " + ".join([f"p[{number}]", *terms, *[f"at * {s}" for s in strides[-1:] if s]])
+
+
 def plain_text(number: Number) -> str:
     """Write a number as C does."""
     type, value = number

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from agnograd.extend import switch
 from agnograd_c._choose.groups import Group
 from agnograd_c._choose.steps import FUNCTIONS, FUNCTIONS2
-from agnograd_c._write.code import Code, Operand
-from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
+from agnograd_c._choose.types import FLOATS
+from agnograd_c._write.body import Body
+from agnograd_c._write.code import Code, Element, Operand
+from agnograd_compile.lowering import Fact, Ref, TracedProgram
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
 C_STATEMENTS = switch("C_STATEMENTS", 3000, least=40, most=6000, module=__name__)
@@ -56,12 +58,17 @@ class Function:
 
 
 class Added(NamedTuple):
-    """A sum, or mean, of a group's values."""
+    """A sum, or mean, of a group's values: the value that it is, and what is added up."""
 
-    step: Step
+    out: Ref
     operand: Operand
-    type: str  # of what is added up
-    result: str
+    type: str
+    is_mean: bool
+
+    @property
+    def kind(self) -> str:
+        """What C adds up chunks in."""
+        return "double" if self.type in FLOATS else "int64_t"
 
 
 class GroupWriter:
@@ -76,7 +83,15 @@ class GroupWriter:
         self.needed = needed
         self.left: list[int] = []
         self.code = Code(program.facts)
-        self._scalars: Set[int] | None = None
+        self.build()
+
+    def build(self) -> None:
+        """Add the instructions of the steps, and note those that are left."""
+        raise NotImplementedError
+
+    def function(self) -> Function | None:
+        """Return the function, None if there is none."""
+        raise NotImplementedError
 
     def wanted(self) -> list[Ref]:
         """Return the values of the group that are used outside."""
@@ -85,18 +100,17 @@ class GroupWriter:
         inside = {ref for n in left for ref in self.program.steps[n].uses()}
         return [ref for ref in made if ref in self.needed or ref in inside]
 
-    def scalars(self) -> Set[int]:
-        """Return the numbers of the inputs that are scalars, once all are known."""
-        if self._scalars is None:
-            inputs = self.code.inputs.items()
-            self._scalars = frozenset(n for ref, n in inputs if self.facts[ref].shape == ())
-        return self._scalars
+    def body(self, element: Callable[[Element], str]) -> Body:
+        """Return what writes the instructions."""
+        inputs = self.code.inputs.items()
+        self.scalars = {number for ref, number in inputs if self.facts[ref].shape == ()}
+        return Body(self.code.instructions, element, self.scalars)
+
+    def is_long(self, body: Body, outputs: Sequence[Ref]) -> bool:
+        """Return whether the C compiler would take too long."""
+        return body.length() > C_STATEMENTS or len(self.code.inputs) + len(outputs) > C_ARRAYS
 
     def functions(self) -> set[tuple[str, str]]:
         """Return the functions of the C library that are called."""
-        found = set()
-        for each in self.code.instructions:
-            name, _, type = each.name.rpartition("_")
-            if name in FUNCTIONS or name in FUNCTIONS2:
-                found.add((name, type))
-        return found
+        calls = (each.name.rpartition("_") for each in self.code.instructions)
+        return {(name, type) for name, _, type in calls if name in FUNCTIONS or name in FUNCTIONS2}

@@ -7,7 +7,7 @@ from agnograd_c._choose.places import ADDS, is_read, is_scatter, place_of
 from agnograd_c._choose.types import BYTES, code_of, is_complex
 from agnograd_c._write.body import C_TYPES, Body
 from agnograd_c._write.code import Element, Number, add_step
-from agnograd_c._write.function import C_ARRAYS, C_STATEMENTS, Function, GroupWriter
+from agnograd_c._write.function import Function, GroupWriter
 from agnograd_compile.lowering import Ref, Step
 
 
@@ -81,11 +81,10 @@ class ScalarWriter(GroupWriter):
         }
         if not self.outputs or len(self.names) < len(set(self.buffers.values())):
             return None  # there is something that nothing uses
-        body = Body(self.code.instructions, self._element, self.scalars())
+        body = self.body(self._element)
         lines = body.statements()
         lines = body.finished([*lines, *self._stores(body)])
-        inputs = tuple(self.code.inputs)
-        if body.length() > C_STATEMENTS or len(inputs) + len(self.outputs) > C_ARRAYS:
+        if self.is_long(body, self.outputs):
             return None
         made, freed = body.storage()
         text = "\n".join(
@@ -102,16 +101,16 @@ class ScalarWriter(GroupWriter):
                 "}",
             ]
         )
-        results = tuple(rows(self.facts[ref]) for ref in self.outputs)
-        work = len(self.group.steps)
-        return Function(text, 1, inputs, tuple(self.outputs), results, work, self.functions())
+        outputs, work = tuple(self.outputs), len(self.group.steps)
+        results = tuple(rows(self.facts[ref]) for ref in outputs)
+        return Function(text, 1, tuple(self.code.inputs), outputs, results, work, self.functions())
 
     def _element(self, each: Element) -> str:
         """Write an input, or an array that is made, by its pointer, if it has axes."""
         if each.input < 0:
             return self.names[each]
         self.used.add(each.input)
-        return f"x{each.input}_{each.offset}" if each.input in self.scalars() else f"q{each.input}"
+        return f"x{each.input}_{each.offset}" if each.input in self.scalars else f"q{each.input}"
 
     def _stores(self, body: Body) -> list[str]:
         """Write what stores the scalars that are results."""
@@ -127,12 +126,12 @@ class ScalarWriter(GroupWriter):
 
     def _loads(self) -> list[str]:
         """Write the pointers of arrays, and what reads scalars."""
-        count, scalars = len(self.code.inputs), self.scalars()
+        count = len(self.code.inputs)
         loads = [f"char *const r{k} = p[{count + k}];" for k in range(len(self.outputs))]
         for ref, number in self.code.inputs.items():
             if number not in self.used:
                 continue
-            if number not in scalars:
+            if number not in self.scalars:
                 loads.append(f"char *const q{number} = p[{number}];")
                 continue
             type = code_of(self.facts[ref]) or ""
