@@ -93,29 +93,13 @@ class Runs:
         while start + (times + 1) * period <= len(self.code):
             at = start + times * period
             for place in range(period):
-                if times > 1:
-                    if not self._goes_on(start, at, period, place, first[place]):
-                        return times
-                    continue
                 moves = self._moves(start, at, period, place)
-                if moves is None:
+                if moves is None or (times > 1 and moves != first[place]):
                     return times
-                first.append(moves)
+                if times == 1:
+                    first.append(moves)
             times += 1
         return times
-
-    def _goes_on(self, start: int, at: int, period: int, place: int, moves: list[Move]) -> bool:
-        """Return whether an instruction's arguments moved as they did in the first iterations."""
-        new, old = self.code[at + place], self.code[at + place - period]
-        if new.name != old.name or len(new.args) != len(old.args):
-            return False
-        for u, v, move in zip(old.args, new.args, moves, strict=True):
-            if move is _ALONG and type(u) is type(v) is int:  # most often
-                if v - u != period or v < at - period:
-                    return False
-            elif self._move(start, at, period, u, v) != move:
-                return False
-        return True
 
     def _moves(self, start: int, at: int, period: int, place: int) -> list[Move] | None:
         """Return how an instruction's arguments moved since the last iteration; None if unlike."""
@@ -124,13 +108,16 @@ class Runs:
             return None
         found: list[Move] = []
         for u, v in zip(old.args, new.args, strict=True):
-            move = self._move(start, at, period, u, v)
+            if type(u) is type(v) is int and v - u == period and v >= at - period:  # most often
+                found.append(_ALONG)
+                continue
+            move = self._move(start, u, v)
             if move is None:
                 return None
             found.append(move)
         return found
 
-    def _move(self, start: int, at: int, period: int, u: Operand, v: Operand) -> Move | None:
+    def _move(self, start: int, u: Operand, v: Operand) -> Move | None:
         if type(u) is not type(v):
             return None
         if isinstance(u, Number) and isinstance(v, Number):
@@ -140,8 +127,6 @@ class Runs:
             return 0 if u == v or others else None
         assert isinstance(u, int)
         assert isinstance(v, int)
-        if v >= at - period and v - u == period and v >= start:
-            return _ALONG
         if u >= start or v >= start:
             return None
         if u == v:
