@@ -86,6 +86,7 @@ class _Unrolling(Editor):
             return True
         if step.op == "sum" and scalar and self._is_whole_sum(step, out):
             first, *rest = self._of(step.args[0], step)
+            # NumPy adds the sum of all others to the first one.
             self.new[out] = self._sum([first, self._sum(rest, step)] if rest else [first], step)
             return True
         if len(step.outs) != 1 or not _is_short(facts[out]):
@@ -100,7 +101,7 @@ class _Unrolling(Editor):
             into, key, value = step.args
             place, parts = self._place(out, key), list(self._of(into, step))
             given = (parts[place], self.new.get(value, value))
-            parts[place] = self._scalar(Step("add", given, {}, (), location=step.location), out)
+            parts[place] = self._scalar("add", given, out, step)
             self.elements[out] = parts
             return True
         return self._is_elementwise(step, out)
@@ -114,48 +115,43 @@ class _Unrolling(Editor):
         return plain and alike and self.facts[out].shape == ()
 
     def _sum(self, refs: Sequence[Ref], step: Step) -> Ref:
-        """Add scalars in their order. NumPy adds the sum of all others to the first one."""
+        """Add scalars in their order."""
         total, *others = refs
         for ref in others:
-            total = self._scalar(
-                Step("add", (total, ref), {}, (), location=step.location), step.args[0]
-            )
+            total = self._scalar("add", (total, ref), step.args[0], step)
         return total
 
     def _is_elementwise(self, step: Step, out: Ref) -> bool:
         shape = self.facts[out].shape
-        plain = not step.kwargs and all(
-            type_of(x) or (type(x) is Ref and self.facts[x].shape in (shape, ())) for x in step.args
-        )
-        if not plain or not self.fitting.fits(step):
+        refs = [x for x in step.args if type(x) is Ref]
+        plain = not step.kwargs and all(type(x) is Ref or type_of(x) for x in step.args)
+        alike = all(self.facts[x].shape in (shape, ()) and _is_known(self.facts[x]) for x in refs)
+        if not (plain and alike and self.fitting.fits(step)):
             return False
         if step.op == "pow" and type(step.args[1]) is Ref:  # NumPy does more for one exponent
             return False
-        if not all(_is_known(self.facts[x]) for x in step.args if type(x) is Ref):
-            return False
         given = [
             self._of(x, step)
-            if type(x) is Ref and self.facts[x].shape
-            else [self.new.get(x, x) if type(x) is Ref else x] * shape[0]
+            if x in refs and self.facts[x].shape
+            else [self.new.get(x, x) if x in refs else x] * shape[0]
             for x in step.args
         ]
         self.elements[out] = [
-            self._scalar(Step(step.op, args, {}, (), location=step.location), out)
-            for args in zip(*given, strict=True)
+            self._scalar(step.op, args, out, step) for args in zip(*given, strict=True)
         ]
         return True
 
-    def _scalar(self, step: Step, like: Ref) -> Ref:
-        """Add a step of scalars of an array's dtype; return its result."""
+    def _scalar(self, op: str, args: tuple[Any, ...], like: Ref, step: Step) -> Ref:
+        """Add a step of scalars of an array's dtype, where another step is; return its result."""
         of = self.facts[like]
         fact = Fact((), of.dtype, (), of.dtype.type, of.device)
-        return self.emit(step.op, step.args, {}, fact, location=step.location)
+        return self.emit(op, args, {}, fact, location=step.location)
 
     def _of(self, array: Ref, step: Step) -> Sequence[Ref]:
         """Return the elements of a short array; they are read if only the array is there."""
         if array not in self.elements:
             self.elements[array] = [
-                self._scalar(Step("__getitem__", (array, k), {}, (), location=step.location), array)
+                self._scalar("__getitem__", (array, k), array, step)
                 for k in range(self.facts[array].size)
             ]
         return self.elements[array]
