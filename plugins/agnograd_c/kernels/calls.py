@@ -95,11 +95,7 @@ class _Layouts:
 
 def _copied(x: Any, fact: Fact) -> Any:
     """Return a copy of an array that has the strides of a fact, where its axes have a length."""
-    strides = fact.strides or ()
-    lowest = sum(min(0, s * (n - 1)) for s, n in zip(strides, fact.shape, strict=True))
-    extent = sum(abs(s) * (n - 1) for s, n in zip(strides, fact.shape, strict=True))
-    memory = np.empty(extent + fact.dtype.itemsize, np.uint8)
-    made = np.ndarray(fact.shape, fact.dtype, memory, -lowest, strides)
+    made = _new(fact)
     made[...] = x
     return made
 
@@ -154,8 +150,11 @@ def _fits(x: Any, fact: Fact) -> bool:
 
 
 def _new(fact: Fact) -> Any:
-    memory = np.empty(fact.size * fact.dtype.itemsize, np.uint8)
-    return np.ndarray(fact.shape, fact.dtype, memory, 0, fact.strides)
+    """Return a new array that has the strides of a fact."""
+    strides = fact.strides or ()
+    ways = [stride * (length - 1) for stride, length in zip(strides, fact.shape, strict=True)]
+    memory = np.empty(sum(map(abs, ways)) + fact.dtype.itemsize, np.uint8)
+    return np.ndarray(fact.shape, fact.dtype, memory, -sum(min(0, way) for way in ways), strides)
 
 
 def slope(x: Any) -> Any:
