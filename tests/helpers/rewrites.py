@@ -190,8 +190,8 @@ agnograd_c._write.arrays
   sums over other axes are left | build | self.left.append(number)
   additions | build | self.adding.add(
   additions are left | build | self.left.append(number)
-  sums are left, since results are not in rows | _leave_sums | self.left +=
-  additions are left, since loops would be worse | _leave_additions | self.left +=
+  sums are left, since results are not in rows | build | self._leave(SUMS
+  additions are left, since loops would be worse | build | self._leave((ADDS
   a short loop, or no result | function | if self.layout.is_short
   sums across | _stores | ends.append(self._end_across(
   sums within | _stores | ends.append(f

@@ -129,7 +129,8 @@ class ArrayWriter(GroupWriter):
 
     @property
     def lanes(self) -> int:
-        types = {each.type for each in (*self.code.instructions, *self.sums)}
+        types = {each.type for each in self.code.instructions}
+        types |= {each.type for each in self.sums}
         types |= {code_of(self.facts[ref]) or "" for ref in self.code.inputs}
         return 8 if types & {"f64", "i64"} else 16
 
