@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 from agnograd.extend import switch
 from agnograd_c._choose.layout import CACHED_ELEMENTS, VECTOR_LOOP
@@ -175,31 +175,27 @@ def replaced(
     The others stay in their order as far as possible, so that values live no longer than before.
     """
     steps = program.steps
-    ends = [group.steps[-1] for group in groups]
-    whole = {n: end for group, end in zip(groups, ends, strict=True) for n in group.steps}
-    at = {end: index for index, end in enumerate(ends)}
+    at = {group.steps[-1]: index for index, group in enumerate(groups)}
+    whole = {n: group.steps[-1] for group in groups for n in group.steps}
     makers = {ref: whole.get(n, n) for n, step in enumerate(steps) for ref in step.outs}
-    before: dict[int, set[int]] = {whole.get(n, n): set() for n in range(len(steps))}
+    before: dict[int, set[int]] = {}
     fixed = None  # the last guard, or step with effects: they stay in their order
     for number, step in enumerate(steps):
-        own = before[whole.get(number, number)]
+        place = whole.get(number, number)
+        own = before.setdefault(place, set())
         own.update(makers[ref] for ref in step.uses() if ref in makers)
         if step.op == GUARD or step.effects:
             own.update(() if fixed is None else (fixed,))
-            fixed = number
-    left = Counter({n: len(own - {n}) for n, own in before.items()})
-    after: dict[int, list[int]] = {}
-    for number, own in before.items():
-        for each in own - {number}:
-            after.setdefault(each, []).append(number)
-    ready = [number for number in before if not left[number]]
-    heapq.heapify(ready)
+            fixed = place
+        own.discard(place)
+    sorter = TopologicalSorter(before)
+    sorter.prepare()
+    ready: list[int] = []
     order: list[Step] = []
-    while ready:
+    while sorter.is_active():
+        for number in sorter.get_ready():
+            heapq.heappush(ready, number)
         number = heapq.heappop(ready)
         order.append(step_of(at[number]) if number in at else steps[number])
-        for each in after.get(number, ()):
-            left[each] -= 1
-            if not left[each]:
-                heapq.heappush(ready, each)
+        sorter.done(number)
     return program.with_(steps=tuple(order))
