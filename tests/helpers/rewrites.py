@@ -179,10 +179,10 @@ agnograd_c._write.products
 
 agnograd_c._write.scalars
   scalars | function | return Function(
-  a read | _read | number = self.code.put(
+  a read | _read | self.code.values[out] =
   a scatter | _scatter | buffer = Element(
   a scatter to the array of another | _scatter | buffer = self.buffers[into]
-  the bytes of an array are copied | _scatter | self.code.put(
+  the bytes of an array are copied | _scatter | self.code.op('copy'
 
 agnograd_c._write.arrays
   arrays | function | return Function(

@@ -11,20 +11,22 @@ from agnograd_compile.lowering import Fact, Ref, Step
 _PULLBACK, _CALL = "@pullback", "@call"
 # These mark calls of what the rewrites ``slopes`` and ``extremes`` compute.
 SLOPE, TIES = "slope", "ties"
-# Those of two arguments: which of them has to be the larger one to be given the cotangent.
-_LARGER = {
+_TANH = ("tanh", "x")
+# By the op and its input, the arguments that a derivative is computed of. Of two, the first one has
+# to be the larger one for the input to be given the cotangent.
+_OF = {
+    _TANH: ("x",),
     ("maximum", "x1"): ("x1", "x2"),
     ("maximum", "x2"): ("x2", "x1"),
     ("minimum", "x1"): ("x2", "x1"),
     ("minimum", "x2"): ("x1", "x2"),
 }
-_TANH = ("tanh", "x")
 
 
 def is_known(step: Step) -> bool:
     """Return whether a step is a derivative that C may compute."""
     if step.op == _PULLBACK:
-        return _of(step) == _TANH or _of(step) in _LARGER
+        return _of(step) in _OF
     return step.op == _CALL and not step.kwargs.keys().isdisjoint((SLOPE, TIES))
 
 
@@ -58,4 +60,4 @@ def operands(step: Step) -> list[Any]:
     if step.op == _CALL:
         return list(step.args)
     given = dict(zip(step.kwargs["function"].names, step.args, strict=True))
-    return [given[name] for name in ("g", *_LARGER.get(_of(step), ("x",)))]
+    return [given[name] for name in ("g", *_OF[_of(step)])]

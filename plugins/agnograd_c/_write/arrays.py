@@ -29,7 +29,8 @@ class ArrayWriter(GroupWriter):
         self.sums: list[Added] = []
         self.adding = Adding(self.facts, self.code)
         self.kept = self._kept()
-        may_add = self.is_serial and self._count(ADDS) <= ADDED_PARTS
+        parts = sum(step.op == ADDS for _, step in self.steps)
+        may_add = self.is_serial and parts <= ADDED_PARTS
         for number, step in self.steps:
             if step.op in SUMS:
                 if self._axes(step) != self.kept or not is_in_rows(self.facts[step.outs[0]]):
@@ -50,9 +51,6 @@ class ArrayWriter(GroupWriter):
         if self.adding and not self._is_as_good():
             self.adding = Adding(self.facts, self.code)
             self._leave((ADDS,))
-
-    def _count(self, op: str) -> int:
-        return sum(step.op == op for _, step in self.steps)
 
     def _kept(self) -> tuple[int, ...]:
         """Return the axes that sums leave: those of the first sum over the last axes, if any."""

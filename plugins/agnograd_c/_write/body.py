@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from agnograd_c._write.code import Element, Instruction, Number, Operand
 from agnograd_c._write.runs import Home, Runs
 
+# Where a value of a loop is kept, or read: by the number of the loop, and its place in there.
+_PLACE = re.compile(r"@(keep )?(\d+)_(\d+)(\[[^@]*\])@")
 # What elements are in memory.
 C_TYPES = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", "b1": "int8_t"}
 
@@ -78,7 +81,7 @@ class Body:
         lines = [f"{types[place]} c{number}_{place} = {text};" for place, text in carried.items()]
         lines.append(f"for (int t = 0; t < {times}; t++) {{")
         lines += [f"    {line}" for line in body]
-        lines += [f"    @keep {number}_{place}@" for place in range(period)]
+        lines += [f"@keep {number}_{place}[]@" for place in range(period)]
         lines += [f"    c{number}_{place} = w{place};" for place in carried]
         return [*lines, "}"]
 
@@ -129,23 +132,17 @@ class Body:
 
     def finished(self, lines: Sequence[str]) -> list[str]:
         """Return lines with the places in them at which values are kept."""
-        made = []
-        for line in lines:
-            if line.strip().startswith("@keep"):
-                run, _, place = line.strip()[6:-1].partition("_")
-                every = self.kept.get((int(run), int(place)))
-                if every is not None:
-                    at = "[t]" if every else ""
-                    made.append(f"    S{run}_{place}{at} = w{place};")
-                continue
-            parts = line.split("@")
-            for k in range(1, len(parts), 2):
-                name, _, index = parts[k].partition("[")
-                run, _, place = name.partition("_")
-                every = self.kept[int(run), int(place)]
-                parts[k] = f"S{name}[{index}" if every else f"S{name}"
-            made.append("".join(parts))
-        return made
+        found = (_PLACE.sub(self._place, line) for line in lines)
+        return [line for line in found if line]
+
+    def _place(self, match: re.Match[str]) -> str:
+        """Write the place of a value: one that is kept there, if need be, or one that is read."""
+        keep, run, place, index = match.groups()
+        every = self.kept.get((int(run), int(place)))
+        if keep is None:
+            return f"S{run}_{place}{index}" if every else f"S{run}_{place}"
+        at = "[t]" if every else ""
+        return "" if every is None else f"    S{run}_{place}{at} = w{place};"
 
     def storage(self) -> tuple[list[str], list[str]]:
         """Return what declares the memory of kept values, and what lets it go."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from agnograd_c._choose.derivatives import TIES, is_exact, is_known, operands
@@ -70,7 +71,7 @@ class Code:
         self.instructions.append(Instruction(name, type, args))
         return len(self.instructions) - 1
 
-    def op(self, name: str, type: str, *args: Operand) -> int:
+    def op(self, type: str, name: str, *args: Operand) -> int:
         """Add an instruction whose arguments and result have one type."""
         return self.put(f"{name}_{type}", type, *args)
 
@@ -126,23 +127,23 @@ def add_step(code: Code, step: Step) -> None:
     elif step.op == "where":
         condition, x, y = step.args
         (test,) = code.as_type(condition, "b1")
-        made = code.op("where", type, test, *code.as_type(x, type), *code.as_type(y, type))
+        made = code.op(type, "where", test, *code.as_type(x, type), *code.as_type(y, type))
     elif step.op == "clip":
         (made,) = code.as_type(step.args[0], type)
         for name, limit in zip(("maximum", "minimum"), limits_of(step), strict=True):
             if limit is not None:
-                made = code.op(name, type, made, *code.as_type(limit, type))
+                made = code.op(type, name, made, *code.as_type(limit, type))
     elif step.op in SAME:
         (made,) = code.as_type(step.args[0], type)
     elif step.op == "pow" and type_of(step.args[1]) and step.args[1] in POWERS:
         (x,) = code.as_type(step.args[0], type)
-        made = code.op(POWERS[step.args[1]], type, x) if step.args[1] != 1 else x
+        made = code.op(type, POWERS[step.args[1]], x) if step.args[1] != 1 else x
     elif step.op == "tanh":
         (x,) = code.as_type(step.args[0], type)
-        made = code.op("tanh_by", type, x, decay(code, type, x))
+        made = code.op(type, "tanh_by", x, decay(code, type, x))
     else:
         name = NAMES.get(step.op, step.op)
-        made = code.op(name, type, *[x for each in step.args for x in code.as_type(each, type)])
+        made = code.op(type, name, *[x for each in step.args for x in code.as_type(each, type)])
     code.values[out] = tuple(made) if isinstance(made, list) else (made,)
 
 
@@ -153,8 +154,8 @@ _COMPLEX_ONLY = frozenset(("real", "imag"))
 def decay(code: Code, type: str, x: Operand) -> int:
     """Return exp(-2 |x|), of which tanh and its derivative are made; it is computed once."""
     if x not in code.decays:
-        double = code.op("multiply", type, code.op("abs", type, x), Number(type, -2.0))
-        code.decays[x] = code.op("exp", type, double)
+        double = code.op(type, "multiply", code.op(type, "abs", x), Number(type, -2.0))
+        code.decays[x] = code.op(type, "exp", double)
     return code.decays[x]
 
 
@@ -167,10 +168,7 @@ def _comparison(code: Code, step: Step) -> int:
 
 def _of_pairs(code: Code, step: Step, type: str) -> list[Operand]:
     """Add the instructions of a step of complex numbers, which are those of NumPy."""
-
-    def op(name: str, *args: Operand) -> int:
-        return code.op(name, type, *args)
-
+    op = partial(code.op, type)
     if step.op == "where":
         (test,) = code.as_type(step.args[0], "b1")
         x, y = (code.as_type(each, type, True) for each in step.args[1:])
@@ -196,10 +194,7 @@ def _derivative(code: Code, step: Step) -> Operand:
     """Add the instructions of a derivative."""
     type = code_of(code.facts[step.outs[0]]) or ""
     given = [code.as_type(x, type)[0] for x in operands(step)]
-
-    def op(name: str, *args: Operand) -> int:
-        return code.op(name, type, *args)
-
+    op = partial(code.op, type)
     if TIES in step.kwargs:
         return code.cast(code.put(f"equal_{type}", "b1", *given), "b1", type)
     if not is_exact(step):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from agnograd_c._choose.layout import is_in_rows, rows
 from agnograd_c._choose.places import ADDS, is_read, is_scatter, place_of
 from agnograd_c._choose.types import BYTES, code_of, is_complex
@@ -28,48 +30,35 @@ class ScalarWriter(GroupWriter):
     def _chained(self) -> set[Ref]:
         """Return the arrays that only the next scatter uses, which adds to them where they are."""
         inside = {ref for _, step in self.steps for ref in step.outs}
-        uses: dict[Ref, list[Step]] = {}
-        for _, step in self.steps:
-            for ref in step.uses():
-                uses.setdefault(ref, []).append(step)
-        return {
-            ref
-            for ref, found in uses.items()
-            if len(found) == 1
-            and ref in inside
-            and ref not in self.needed
-            and found[0].op == ADDS
-            and found[0].args[0] == ref
-        }
+        used = Counter(ref for _, step in self.steps for ref in step.uses())
+        added = {step.args[0] for _, step in self.steps if step.op == ADDS}
+        return {ref for ref in added & inside - self.needed if used[ref] == 1}
 
     def _read(self, step: Step) -> None:
-        (out,) = step.outs
-        x, key = step.args
+        (out,), (x, key) = step.outs, step.args
         type = code_of(self.facts[x]) or ""
-        place = place_of(self.facts[x], key) or 0
-        array = self.buffers.get(x) or Element(self.code.input(x), 0, type)
-        number = self.code.put(f"read_{type}", type, array, Number("at", place))
-        self.code.values[out] = (number,)
+        place = Number("at", place_of(self.facts[x], key) or 0)
+        self.code.values[out] = (self.code.op(type, "read", self._array(x, type), place),)
+
+    def _array(self, ref: Ref, type: str) -> Element:
+        """Return an array that was made, or an input."""
+        return self.buffers.get(ref) or Element(self.code.input(ref), 0, type)
 
     def _scatter(self, step: Step) -> None:
-        (out,) = step.outs
-        into, key, value = step.args
+        (out,), (into, key, value) = step.outs, step.args
         fact = self.facts[out]
         type = code_of(fact) or ""
         if into in self.chained:
             buffer = self.buffers[into]
         else:
             buffer = Element(-1 - len(set(self.buffers.values())), 0, type)
-            given = self.buffers.get(into) or Element(self.code.input(into), 0, type)
             stride = BYTES[type] if into in self.buffers or is_in_rows(self.facts[into]) else 0
-            self.code.put(
-                f"copy_{type}", type, buffer, given, Number("at", fact.size), Number("at", stride)
-            )
+            sizes = Number("at", fact.size), Number("at", stride)
+            self.code.op(type, "copy", buffer, self._array(into, type), *sizes)
         self.buffers[out] = buffer
         (number,) = self.code.as_type(value, type)
-        self.code.put(
-            f"scatter_{type}", type, buffer, Number("at", place_of(rows(fact), key) or 0), number
-        )
+        place = Number("at", place_of(rows(fact), key) or 0)
+        self.code.op(type, "scatter", buffer, place, number)
 
     def function(self) -> Function | None:
         self.outputs = self.wanted()
