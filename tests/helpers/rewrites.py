@@ -162,7 +162,7 @@ agnograd_c._choose.groups
   sums of all | axes_kept | return ()
   sums over the last axes | axes_kept | return kept
   sums over one axis before a few | axes_kept | return kept
-  guards keep their order | replaced | fixed = number
+  guards keep their order | replaced | fixed = place
 
 agnograd_c._run.lowering
   a function in C | functions_of | found.append(
