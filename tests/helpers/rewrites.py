@@ -182,7 +182,7 @@ agnograd_c._write.scalars
   a read | _read | self.code.values[out] =
   a scatter | _scatter | buffer = Element(
   a scatter to the array of another | _scatter | buffer = self.buffers[into]
-  the bytes of an array are copied | _scatter | self.code.op('copy'
+  the bytes of an array are copied | _scatter | self.code.op(type, 'copy'
 
 agnograd_c._write.arrays
   arrays | function | return Function(
