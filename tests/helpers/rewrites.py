@@ -228,9 +228,9 @@ agnograd_c._write.runs
 agnograd_c._write.body
   carried on | _moving | carried[second - start] =
   kept by an earlier loop | _moving | self.kept[run, there] = True
-  another scalar each time | _scalars | self.tables.append(
+  another scalar each time | _scalars | number =
   places at a distance | _numbers | return f
-  another number each time | _numbers | self.tables.append(
+  another number each time | _numbers | plain =
   kept for all iterations | storage | freed.append(
   kept for the last | storage | made.append(f'{type} {name};
 

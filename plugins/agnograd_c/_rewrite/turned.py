@@ -7,7 +7,7 @@ from dataclasses import replace
 from agnograd_c._choose.layout import across, rows
 from agnograd_c._choose.products import PRODUCTS, TRANSPOSED, is_product
 from agnograd_c._choose.steps import looked_at
-from agnograd_compile.lowering import Editor, Ref, Step, TracedProgram
+from agnograd_compile.lowering import Editor, Step, TracedProgram
 
 
 def turned(program: TracedProgram) -> TracedProgram:
@@ -21,50 +21,47 @@ def turned(program: TracedProgram) -> TracedProgram:
         return program
     editor = Editor(program)
     facts = editor.facts
-    gone = {id(view) for _, view in found.values()}
+    gone = {id(view) for view in found.values()}
     for step in program.steps:
         if id(step) in gone:
             continue
         if id(step) not in found:
             editor.steps.append(step)
             continue
-        product, view = found[id(step)]
+        options = {"location": step.location}
         factors = tuple(
-            editor.emit(
-                TRANSPOSED[0], (of,), {}, across(facts[of]), views=(of,), location=step.location
-            )
-            for of in reversed(product.args)
+            editor.emit(TRANSPOSED[0], (of,), {}, across(facts[of]), views=(of,), **options)
+            for of in reversed(step.args)
         )
-        facts[view.outs[0]] = rows(across(facts[product.outs[0]]))
-        editor.steps.append(replace(product, args=factors, outs=view.outs))
+        outs = found[id(step)].outs
+        facts[outs[0]] = rows(across(facts[step.outs[0]]))
+        editor.steps.append(replace(step, args=factors, outs=outs))
     return editor.finished()
 
 
-def _found(program: TracedProgram) -> dict[int, tuple[Step, Step]]:
-    """Return the products, by their identity, each with the step that transposes it."""
+def _found(program: TracedProgram) -> dict[int, Step]:
+    """Return the steps that transpose products, by the identity of the product.
+
+    Nothing else reads the product, its transposed view, or what that is added to.
+    """
     if {step.op for step in program.steps}.isdisjoint(PRODUCTS):
         return {}
     facts, makers = program.facts, {ref: step for step in program.steps for ref in step.outs}
     used, exact = program.used(), looked_at(program)
-
-    def product_of(view: Step | None) -> Step | None:
-        """Return the product that a step transposes, where nothing else reads either of the two."""
-        if view is None or view.op not in TRANSPOSED or used[view.outs[0]] > 1:
-            return None
-        step = makers.get(view.args[0])
-        known = step is not None and step.op in PRODUCTS and is_product(facts, step)
-        alone = used[view.args[0]] == 1 and exact.isdisjoint((*view.args, *view.outs))
-        return step if known and alone else None
-
-    found: dict[int, tuple[Step, Step]] = {}
+    found: dict[int, Step] = {}
     for step in program.steps:
         if step.op != "add" or not exact.isdisjoint(step.outs):
             continue
         for one, other in (step.args, step.args[::-1]):
-            product = product_of(makers.get(other)) if type(other) is Ref else None
-            if product is None or one not in makers or used[one] > 1:
+            view = makers.get(other)
+            product = makers.get(view.args[0]) if view and view.op in TRANSPOSED else None
+            if view is None or product is None or one not in makers:
+                continue
+            read = (one, other, *product.outs)
+            alone = all(used[ref] == 1 for ref in read) and exact.isdisjoint(read[1:])
+            if not alone or not is_product(facts, product):
                 continue
             if facts[one] == facts[step.outs[0]] == rows(across(facts[product.outs[0]])):
-                found[id(product)] = product, makers[other]
+                found[id(product)] = view
                 break
     return found

@@ -110,9 +110,8 @@ class Body:
         if len(set(elements)) == 1:
             return self.element(elements[0])
         _, offset, type = elements[0]
-        given = ", ".join(str(each.input) for each in elements)
-        self.tables.append(f"static const int K{len(self.tables)}[] = {{{given}}};")
-        return f"splat_{type}(*(const {C_TYPES[type]} *)(p[K{len(self.tables) - 1}[t]] + {offset}))"
+        number = self._table("int", [str(each.input) for each in elements])
+        return f"splat_{type}(*(const {C_TYPES[type]} *)(p[{number}] + {offset}))"
 
     def _numbers(self, numbers: Sequence[Any]) -> str:
         """Write a number that may be another one in each iteration."""
@@ -124,11 +123,16 @@ class Body:
             step = numbers[1].value - value
             if all(each.value == value + t * step for t, each in enumerate(numbers)):
                 return f"({value} + t * ({step}))"
-        element = "ptrdiff_t" if type == "at" else C_TYPES[type]
-        given = ", ".join(plain_text(each) for each in numbers)
-        self.tables.append(f"static const {element} K{len(self.tables)}[] = {{{given}}};")
-        text = f"K{len(self.tables) - 1}[t]"
-        return text if type == "at" else f"splat_{type}({text})"
+        plain = [plain_text(each) for each in numbers]
+        if type == "at":
+            return self._table("ptrdiff_t", plain)
+        return f"splat_{type}({self._table(C_TYPES[type], plain)})"
+
+    def _table(self, element: str, texts: Sequence[str]) -> str:
+        """Write a table with an element for each iteration; return what reads it."""
+        name = f"K{len(self.tables)}"
+        self.tables.append(f"static const {element} {name}[] = {{{', '.join(texts)}}};")
+        return f"{name}[t]"
 
     def finished(self, lines: Sequence[str]) -> list[str]:
         """Return lines with the places in them at which values are kept."""
