@@ -212,8 +212,8 @@ agnograd_c._write.additions
 agnograd_c._choose.layout
   across | lengthen | self.kept, self.is_across =
   a longer loop inside | lengthen | self._move(axis)
-  axes in a row are one | layout_of | dims[-1] *= length
-  what is added up is one element | layout_of | if len(dims) == outer
+  axes in a row are one | layout_of | loops[-1] =
+  what is added up is one element | layout_of | if len(loops) == outer
   spread arrays decide the order | layout_of | if not all(leading)
 
 agnograd_c._choose.places

@@ -82,35 +82,23 @@ def layout_of(
         order.sort(key=lambda axis: -abs(leading[axis]) if leading[axis] else -1)
         if not all(leading):
             order = list(range(len(shape)))
-    dims: list[int] = []
-    strides: list[list[int]] = [[] for _ in spread]
+    loops: list[tuple[int, list[int]]] = []  # how often each runs, and the strides of all arrays
     outer = 0
     for axis in order:
-        length = shape[axis]
+        length, own = shape[axis], [each[axis] for each in spread]
         if length == 1:
             continue
-        first = bool(kept) and axis not in kept and len(dims) == outer
-        if (
-            dims
-            and not first
-            and all(
-                own[-1] == each[axis] * length for own, each in zip(strides, spread, strict=True)
-            )
-        ):
-            dims[-1] *= length
-            for own, each in zip(strides, spread, strict=True):
-                own[-1] = each[axis]
+        first = bool(kept) and axis not in kept and len(loops) == outer
+        if loops and not first and loops[-1][1] == [stride * length for stride in own]:
+            loops[-1] = loops[-1][0] * length, own
         else:
-            dims.append(length)
-            for own, each in zip(strides, spread, strict=True):
-                own.append(each[axis])
+            loops.append((length, own))
         if axis in kept:
-            outer = len(dims)
-    if len(dims) == outer:  # what is added up is one element, or there is nothing to loop over
-        dims.append(1)
-        for own in strides:
-            own.append(0)
-    layout = Layout(dims, strides, outer)
+            outer = len(loops)
+    if len(loops) == outer:  # what is added up is one element, or there is nothing to loop over
+        loops.append((1, [0] * len(spread)))
+    strides = [list(each) for each in zip(*[own for _, own in loops], strict=True)]
+    layout = Layout([length for length, _ in loops], strides, outer)
     layout.lengthen()
     return layout
 

@@ -86,20 +86,17 @@ def fits(facts: Mapping[Ref, Fact], step: Step) -> bool:
     """Return whether C computes an element-wise step."""
     if len(step.outs) != 1 or step.several:
         return False
-    out = facts[step.outs[0]]
+    out, given = facts[step.outs[0]], [facts[x] for x in step.args if _is_ref(x)]
+    if not all(map(_is_array, (out, *given))):
+        return False
     if is_known(step):
-        refs = (out, *(facts[x] for x in step.args if _is_ref(x)))
-        return all(map(_is_array, refs)) and fits_derivative(facts, step)
-    type, given = code_of(out), [x for x in step.args if _is_ref(x)]
-    if type is None or not given or not all(map(_is_array, (out, *(facts[x] for x in given)))):
+        return fits_derivative(facts, step)
+    type, own = code_of(out), [code_of(fact) for fact in given]
+    if type is None or not given or None in own or not _is_plain(step):
         return False
-    own = [code_of(facts[x]) for x in given]
-    if None in own or not _is_plain(step):
-        return False
-    pairs = [is_complex(facts[x]) for x in given]
     if is_complex(out):
         return step.op in _COMPLEX and not (step.op == "where" and type_of(step.args[0]))
-    if any(pairs):
+    if any(map(is_complex, given)):
         return step.op in ("real", "imag")
     if step.op in UNIFORM:
         return own == [type] and len(step.args) == 1

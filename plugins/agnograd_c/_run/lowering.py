@@ -122,6 +122,7 @@ def written(
         return product(program, [program.steps[number] for number in group.steps], views), []
     writer = ScalarWriter if group.shape == () else ArrayWriter
     made = writer(program, group, needed, serial)
+    made.build()
     function = made.function()
     return None if function is None else (function, made.left)
 

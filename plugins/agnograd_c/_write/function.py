@@ -83,15 +83,6 @@ class GroupWriter:
         self.needed = needed
         self.left: list[int] = []
         self.code = Code(program.facts)
-        self.build()
-
-    def build(self) -> None:
-        """Add the instructions of the steps, and note those that are left."""
-        raise NotImplementedError
-
-    def function(self) -> Function | None:
-        """Return the function, None if there is none."""
-        raise NotImplementedError
 
     def wanted(self) -> list[Ref]:
         """Return the values of the group that are used outside."""

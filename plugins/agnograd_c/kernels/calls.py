@@ -60,7 +60,7 @@ def callable_of(
     be given, after them, an array to write to, or None, for each result. Then it returns what it
     makes where there is None: a tuple, unless that is one thing, or nothing.
     """
-    laid_out = _Layouts(inputs, library)
+    laid_out = partial(_laid_out, inputs, library)
     large = any(fact.size >= RELEASING_ELEMENTS for fact in (*inputs, *results))
     made = driver()
     if made is None:
@@ -75,28 +75,20 @@ def callable_of(
     return call
 
 
-class _Layouts:
-    """Lays values out in memory as a function expects them; keeps the function's library open."""
+def _laid_out(inputs: Sequence[Fact], _: ctypes.CDLL, value: Any, number: int) -> Any:
+    """Return a copy of a value in memory as a function expects its input.
 
-    def __init__(self, inputs: Sequence[Fact], library: ctypes.CDLL) -> None:
-        self.inputs, self.library = inputs, library
-
-    def __call__(self, value: Any, number: int) -> Any:
-        """Return a copy of a value with other strides."""
-        fact = self.inputs[number]
-        own = np.asarray(value)
-        if own.dtype != fact.dtype or own.shape != fact.shape:
-            raise TypeError(
-                f"a value is not what it was when the program was traced: {own.dtype} of shape "
-                f"{own.shape}, and not {fact.dtype} of shape {fact.shape}"
-            )
-        return _copied(own, fact)
-
-
-def _copied(x: Any, fact: Fact) -> Any:
-    """Return a copy of an array that has the strides of a fact, where its axes have a length."""
+    It is given the function's library, so that this stays open.
+    """
+    fact = inputs[number]
+    own = np.asarray(value)
+    if own.dtype != fact.dtype or own.shape != fact.shape:
+        raise TypeError(
+            f"a value is not what it was when the program was traced: {own.dtype} of shape "
+            f"{own.shape}, and not {fact.dtype} of shape {fact.shape}"
+        )
     made = _new(fact)
-    made[...] = x
+    made[...] = own
     return made
 
 
