@@ -736,7 +736,7 @@ class TestCompiler:
         assert distance(found, np.exp(x[::2]) * x[::2]) <= ULPS
 
     def test_wrong_text_is_no_failure(self, monkeypatch, every):
-        monkeypatch.setattr(library, "_header", lambda name: "#error")
+        monkeypatch.setattr(library, "source_of", lambda name: "#error")
         x = np.linspace(0, 1, 30)
         program = traced("numpy", lambda x: xp.exp(x) * x, x)
         assert lowering.in_c(program) is program

@@ -21,13 +21,8 @@ INEXACT = FUNCTIONS | FUNCTIONS2 | SUMS
 
 # Ops whose arguments are converted to the type of the result.
 NAMES = {
-    "logical_and": "and",
-    "logical_or": "or",
-    "logical_xor": "xor",
+    **{f"{kind}_{name}": name for kind in ("logical", "bitwise") for name in ("and", "or", "xor")},
     "logical_not": "invert",
-    "bitwise_and": "and",
-    "bitwise_or": "or",
-    "bitwise_xor": "xor",
     "bitwise_invert": "invert",
 }
 SAME = frozenset(("astype", "broadcast_to", "positive"))

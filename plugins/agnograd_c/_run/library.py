@@ -19,7 +19,8 @@ _close = getattr(_ctypes, "dlclose", None)  # not on Windows
 
 
 @cache
-def _header(name: str) -> str:
+def source_of(name: str) -> str:
+    """Return the text of a file in C."""
     with environment():
         return (_FOLDER / name).read_text()
 
@@ -49,9 +50,9 @@ def library_of(functions: Sequence[Function]) -> tuple[Library, list[str]]:
     """
     lanes = functions[0].lanes
     vectors = vector_functions() if lanes > 1 else frozenset()
-    texts = [f"#define LANES {lanes}", _header(functions[0].header)]
+    texts = [f"#define LANES {lanes}", source_of(functions[0].header)]
     if lanes > 1:
-        texts.append(_header("spread.h"))
+        texts.append(source_of("spread.h"))
     called = sorted(set().union(*(each.functions for each in functions)))
     for name, type in called:
         kind = "2" * (name in FUNCTIONS2)

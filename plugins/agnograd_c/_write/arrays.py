@@ -223,12 +223,11 @@ class ArrayWriter(GroupWriter):
     ) -> list[str]:
         """Write the loop over a chunk of the innermost axis."""
         loop = ["for (ptrdiff_t i = 0; i < n; i += LANES) {", "    const ptrdiff_t m = n - i;"]
+        if self.adding:  # which is never across
+            before = [*pointers, *zeros]
+            return [*self.adding.loop(before, lines, self.parts, self._first_array), *ends]
         if not self.layout.is_across:
-            inside = [f"    {line}" for line in lines]
-            if self.adding:
-                before = [*pointers, *zeros]
-                return [*self.adding.loop(before, lines, self.parts, self._first_array), *ends]
-            return [*pointers, *zeros, *loop, *inside, "}", *ends]
+            return [*pointers, *zeros, *loop, *[f"    {line}" for line in lines], "}", *ends]
         axis = self._outer
         return [
             *loop,

@@ -17,13 +17,7 @@ RUNS_TRIED = switch("RUNS_TRIED", 6, least=1, most=64, module=__name__)
 
 
 class Run(NamedTuple):
-    """Instructions ``start + t * period + k`` that do the same for each ``t < times``.
-
-    Attributes
-    ----------
-    start, period, times : int
-        Where the first iteration begins, how many instructions it has, and how many there are.
-    """
+    """Instructions ``start + t * period + k`` that do the same for each ``t < times``."""
 
     start: int
     period: int

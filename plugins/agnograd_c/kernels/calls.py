@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import switch
-from agnograd_c._run.compiler import NoCompiler, environment, loaded, name_of
+from agnograd_c._run.compiler import NoCompiler, loaded, name_of
+from agnograd_c._run.library import source_of
 from agnograd_compile.lowering import Fact
 
 __all__ = ["callable_of", "driver", "slope", "ties"]
 
-_DRIVER = Path(__file__).parent.parent / "csrc" / "driver.c"
 # From how many elements on other threads run while C computes: to let them takes as long as a call.
 RELEASING_ELEMENTS = switch("RELEASING_ELEMENTS", 2**12, least=0, most=2**62, module=__name__)
 
@@ -30,8 +30,7 @@ def driver() -> Any:
 
     It needs the header files of Python, which not every machine with a compiler has.
     """
-    with environment():
-        source = _DRIVER.read_text()
+    source = source_of("driver.c")
     options = [f"-I{path}" for path in (sysconfig.get_paths()["include"], np.get_include())]
     key = f"{source}{np.__version__}{sysconfig.get_config_var('SOABI')}"
     try:
