@@ -147,7 +147,7 @@ def test_what_is_not_used_any_more_is_removed(tmp_path):
     for each, age in ((old, 100), (old.with_suffix(".sha256"), 100), (killed, 0.1), (used, 2)):
         os.utime(each, (now - age * 86400, now - age * 86400))
     os.utime(used.with_suffix(".sha256"), (now - 100 * 86400, now - 100 * 86400))
-    assert run(tmp_path, before="from agnograd_c import _cache") == IN_C
+    assert run(tmp_path, before="from agnograd_c._run import cache") == IN_C
     assert used.stat().st_mtime > now - 86400  # it was used just now
     cache._prune(tmp_path / "c")
     names = {each.name for each in (tmp_path / "c").iterdir()}

@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 
 from agnograd.extend import switch
 from agnograd_c._choose.layout import CACHED_ELEMENTS, VECTOR_LOOP
-from agnograd_c._choose.places import ADDS, Additions, is_read, is_scatter
+from agnograd_c._choose.places import Additions, is_read, is_scatter
 from agnograd_c._choose.products import added_to, is_product, work_of
 from agnograd_c._choose.steps import SUMS, Fitting, is_inexact, looked_at
 from agnograd_compile.lowering import Fact, Ref, Step, TracedProgram
@@ -82,14 +82,13 @@ def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
         shape = None if number in sums else _shape_of(fitting, step, made)
         if shape is not None and is_inexact(step) and not exact.isdisjoint(step.outs):
             shape = None
-        adds = step.op == ADDS and shape is None and exact.isdisjoint(step.outs)
-        adds = adds and additions.fits(step, made)
+        adds = shape is None and exact.isdisjoint(step.outs) and additions.fits(step, made)
         if adds:
             shape = fitting.facts[step.args[2]].shape
         level = 0
         for ref in step.uses():
             of, at, ends = made.get(ref, _GIVEN)
-            ends = ends and not (adds and additions.follows(step, ref))
+            ends = ends and not (adds and ref is step.args[0])  # which its group has made
             level = max(level, at + (of is not None and (of != shape or ends)))
         if step.effects:
             level = of_effects = max(level, of_effects)

@@ -57,9 +57,7 @@ class Additions:
     """
 
     def __init__(self, program: TracedProgram) -> None:
-        self.facts, self.constants = program.facts, program.constants
-        adds = ADDS in {step.op for step in program.steps}
-        self._used = program.used() if adds else dict[Ref, int]()
+        self.facts, self.constants, self._used = program.facts, program.constants, program.used()
         self._zeros: dict[Ref, bool] = {}
         self._made: set[Ref] = set()
 
@@ -93,10 +91,6 @@ class Additions:
         if found:
             self._made.add(out)
         return found
-
-    def follows(self, step: Step, ref: Ref) -> bool:
-        """Return whether a step that fits adds to a value in the group that made it."""
-        return step.op == ADDS and ref == step.args[0] and ref in self._made
 
     def _is_zero(self, ref: Ref, array: Fact) -> bool:
         """Return whether a value is a constant like an array, all of whose bits are zeros."""

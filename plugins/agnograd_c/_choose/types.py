@@ -26,6 +26,11 @@ def code_of(fact: Fact) -> str | None:
     return CODES.get((dtype.kind, dtype.itemsize)) if dtype.isnative else None
 
 
+def type_in_c(fact: Fact) -> str:
+    """Return what C calls the dtype of a value that it computes with."""
+    return CODES[fact.dtype.kind, fact.dtype.itemsize]
+
+
 def is_complex(fact: Fact) -> bool:
     """Return whether the elements of a value are complex."""
     return bool(fact.dtype.kind == "c")

@@ -78,7 +78,7 @@ class Lives:
         self.units, self.shapes = _units(program, groups)
         self.made: dict[Ref, int] = {}
         self.readers: dict[Ref, list[int]] = {}
-        roots = roots_of(program)
+        roots = self._roots = roots_of(program)
         for unit, numbers in enumerate(self.units):
             steps = [program.steps[number] for number in numbers]
             for step in steps:
@@ -107,7 +107,13 @@ class Lives:
         self._count(ref, life.size)
 
     def is_there(self, ref: Ref, unit: int) -> bool:
-        """Return whether a value is in memory before a unit, or else until its last reader."""
+        """Return whether a value, or what it is a view of, is in memory before a unit.
+
+        If it is after its last reader, whether it is there until that one.
+        """
+        return all(self._is_kept(root, unit) for root in self._roots[ref])
+
+    def _is_kept(self, ref: Ref, unit: int) -> bool:
         life = self.known.get(ref)
         if life is None:  # a small one, or not the program's own
             return ref in self._given or ref in self.readers

@@ -111,7 +111,7 @@ class _Search:
             shape = lives.shapes[made]
             if ref not in self.members or ref in self._sources or len(readers) > AGAIN_TIMES:
                 continue
-            if shape is None or any(lives.shapes[each] != shape for each in readers):
+            if any(lives.shapes[each] != shape for each in readers):
                 continue
             sources = self._made_quickly(ref, made, readers[-1])
             if not sources:
@@ -130,25 +130,22 @@ class _Search:
         Only the first one may have to be kept longer, if it is at most as large; all others are
         there up to the last unit that reads the value.
         """
-        left, steps, kept = [ref], set[Ref](), set[Ref]()
+        lives, left, steps, kept = self.lives, [ref], set[Ref](), set[Ref]()
         while left:
             each = left.pop()
             if each in steps or each in kept:
                 continue
-            life = self.lives.known.get(each)
+            life = lives.known.get(each)
             if each is not ref and life is not None and all(life.kept):
                 kept.add(each)
-            elif (
-                each in self.members and self.lives.made[each] == unit and len(steps) < QUICK_STEPS
-            ):
-                step = self.makers[each]
-                if step.op not in _QUICK:
+            elif each in self.members and lives.made[each] == unit and len(steps) < QUICK_STEPS:
+                if self.makers[each].op not in _QUICK:
                     return []
                 steps.add(each)
-                left += step.uses()
-            elif not all(self.lives.is_there(root, last) for root in self.roots[each]):
+                left += self.makers[each].uses()
+            elif not lives.is_there(each, last):
                 return []
-        known = self.lives.known
+        known = lives.known
         ends = {each: known[each].events[-1] for each in kept}
         longer = [each for each in kept if ends[each] < last]
         if len(longer) > 1 or any(known[each].size > known[ref].size for each in longer):
@@ -211,7 +208,7 @@ class _Search:
         for each in step.uses():
             if each in steps or len(steps) > AGAIN_STEPS:
                 continue
-            if all(self.lives.is_there(root, unit) for root in self.roots[each]):
+            if self.lives.is_there(each, unit):
                 made_from.update(self.roots[each])
             elif not self._is_made_from(each, unit, steps, made_from):
                 return False
@@ -274,7 +271,7 @@ class _Writer(Editor):
         """Return a value as it is once the token is there: computed again, or kept."""
         if ref not in now:
             step = self.makers.get(ref)
-            there = all(self.lives.is_there(root, unit) for root in self.roots[ref])
+            there = self.lives.is_there(ref, unit)
             if step is None or there or not (ref in self.members or step.views):
                 kept = self._viewed(ref)
                 now[ref] = self._add(Step(AFTER, (kept, token), {}, (ref,), views=(kept,)))

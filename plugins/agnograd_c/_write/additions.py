@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agnograd.extend import switch
 from agnograd_c._choose.places import Region, region_of
-from agnograd_c._choose.types import BYTES, code_of
+from agnograd_c._choose.types import BYTES, type_in_c
 from agnograd_c._write.body import Body, address
 from agnograd_c._write.code import Code, Operand
 from agnograd_compile.lowering import Fact, Ref, Step
@@ -55,7 +55,7 @@ class Adding:
         """Add a value to a part of an array, which is a new one or that of the step before."""
         into, key, value = step.args
         (out,) = step.outs
-        type, region = code_of(self.facts[out]) or "", region_of(self.facts[out], key)
+        type, region = type_in_c(self.facts[out]), region_of(self.facts[out], key)
         assert region is not None
         (operand,) = self.code.as_type(value, type)
         if into in self.arrays:

@@ -10,7 +10,7 @@ from agnograd_c._choose.groups import axes_kept
 from agnograd_c._choose.layout import Layout, is_in_rows, layout_of, rows
 from agnograd_c._choose.places import ADDS
 from agnograd_c._choose.steps import SUMS
-from agnograd_c._choose.types import BYTES, FLOATS, code_of, is_complex
+from agnograd_c._choose.types import BYTES, FLOATS, is_complex, type_in_c
 from agnograd_c._write.additions import ADDED_PARTS, Adding
 from agnograd_c._write.body import C_TYPES, Body, address
 from agnograd_c._write.code import add_step
@@ -64,7 +64,7 @@ class ArrayWriter(GroupWriter):
 
     def _sum(self, step: Step) -> None:
         (x, *_), (out,) = step.args, step.outs
-        type = code_of(self.facts[out]) or ""
+        type = type_in_c(self.facts[out])
         (operand,) = self.code.as_type(x, type)
         if out in self.needed:
             self.sums.append(Added(out, operand, type, step.op == "mean"))
@@ -129,14 +129,14 @@ class ArrayWriter(GroupWriter):
     def lanes(self) -> int:
         types = {each.type for each in self.code.instructions}
         types |= {each.type for each in self.sums}
-        types |= {code_of(self.facts[ref]) or "" for ref in self.code.inputs}
+        types |= {type_in_c(self.facts[ref]) for ref in self.code.inputs}
         return 8 if types & {"f64", "i64"} else 16
 
     def _stores(self, body: Body) -> tuple[list[str], list[str]]:
         """Write what stores results at each place, and what stores sums at the end of a chunk."""
         stores, ends = [], []
         for number, ref in enumerate(self.full, len(self.code.inputs)):
-            type, parts = code_of(self.facts[ref]) or "", self.code.values[ref]
+            type, parts = type_in_c(self.facts[ref]), self.code.values[ref]
             stride = self.layout.strides[number][-1]
             for part, operand in enumerate(parts):
                 at = f"q{number} + i * {stride} + {part * BYTES[type]}"
@@ -246,7 +246,7 @@ class ArrayWriter(GroupWriter):
 
     def _load(self, number: int, ref: Ref, stride: int | None) -> list[str]:
         """Write what reads an input: once, if ``stride`` is None, or at each place."""
-        lines, type = [], code_of(self.facts[ref]) or ""
+        lines, type = [], type_in_c(self.facts[ref])
         pair = is_complex(self.facts[ref])
         for part in range(1 + pair):
             at = part * BYTES[type]

@@ -16,7 +16,7 @@ from agnograd_c._choose.steps import (
     compared_as,
     limits_of,
 )
-from agnograd_c._choose.types import BYTES, code_of, is_complex, type_of
+from agnograd_c._choose.types import BYTES, is_complex, type_in_c, type_of
 from agnograd_compile.lowering import Fact, Ref, Step
 
 
@@ -84,7 +84,7 @@ class Code:
         known = self.values.get(given)
         if known is None:
             fact = self.facts[given]
-            type, number = code_of(fact) or "", self.input(given)
+            type, number = type_in_c(fact), self.input(given)
             parts = 2 if is_complex(fact) else 1
             known = self.values[given] = tuple(
                 [Element(number, part * BYTES[type], type) for part in range(parts)]
@@ -96,7 +96,7 @@ class Code:
         if type_of(given) is not None:
             parts = (given.real, given.imag) if pair else (given,)
             return tuple([Number(type, each) for each in parts])
-        own, found = code_of(self.facts[given]) or "", self.value(given)
+        own, found = type_in_c(self.facts[given]), self.value(given)
         if own != type:
             found = tuple([self.cast(each, own, type) for each in found])
         return (*found, Number(type, 0)) if pair and len(found) == 1 else found
@@ -110,7 +110,7 @@ def add_step(code: Code, step: Step) -> None:
     """Add the instructions of an element-wise step that C computes."""
     (out,) = step.outs
     fact = code.facts[out]
-    type, pair = code_of(fact) or "", is_complex(fact)
+    type, pair = type_in_c(fact), is_complex(fact)
     made: Operand | list[Operand]
     if is_known(step):
         made = _derivative(code, step)
@@ -120,7 +120,7 @@ def add_step(code: Code, step: Step) -> None:
         made = _comparison(code, step)
     elif step.op in TESTS:
         (x,) = step.args
-        own = code_of(code.facts[x]) or ""
+        own = type_in_c(code.facts[x])
         made = code.put(f"{step.op}_{own}", "b1", *code.value(x))
     elif step.op in UNIFORM:
         made = Number(type, UNIFORM[step.op])
@@ -192,7 +192,7 @@ def _of_pairs(code: Code, step: Step, type: str) -> list[Operand]:
 
 def _derivative(code: Code, step: Step) -> Operand:
     """Add the instructions of a derivative."""
-    type = code_of(code.facts[step.outs[0]]) or ""
+    type = type_in_c(code.facts[step.outs[0]])
     given = [code.as_type(x, type)[0] for x in operands(step)]
     op = partial(code.op, type)
     if TIES in step.kwargs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agnograd_c._choose.products import work_of
-from agnograd_c._choose.types import code_of
+from agnograd_c._choose.types import type_in_c
 from agnograd_c._write.body import C_TYPES
 from agnograd_c._write.function import Function
 from agnograd_compile.lowering import Ref, Step, TracedProgram
@@ -28,7 +28,7 @@ def product(
     inputs = tuple(dict.fromkeys((*start, *given)))
     one, other = (facts[each] for each in step.args)
     out = facts[step.outs[0]]
-    size, type = out.dtype.itemsize, C_TYPES[code_of(out) or ""]
+    size, type = out.dtype.itemsize, C_TYPES[type_in_c(out)]
     first, second = (
         ", ".join([f"(const {type} *)p[{inputs.index(ref)}]", *map(str, strides)])
         for ref, strides in zip(

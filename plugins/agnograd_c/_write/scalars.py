@@ -6,7 +6,7 @@ from collections import Counter
 
 from agnograd_c._choose.layout import is_in_rows, rows
 from agnograd_c._choose.places import ADDS, is_read, is_scatter, place_of
-from agnograd_c._choose.types import BYTES, code_of, is_complex
+from agnograd_c._choose.types import BYTES, is_complex, type_in_c
 from agnograd_c._write.body import C_TYPES, Body
 from agnograd_c._write.code import Element, Number, add_step
 from agnograd_c._write.function import Function, GroupWriter
@@ -36,7 +36,7 @@ class ScalarWriter(GroupWriter):
 
     def _read(self, step: Step) -> None:
         (out,), (x, key) = step.outs, step.args
-        type = code_of(self.facts[x]) or ""
+        type = type_in_c(self.facts[x])
         place = Number("at", place_of(self.facts[x], key) or 0)
         self.code.values[out] = (self.code.op(type, "read", self._array(x, type), place),)
 
@@ -47,7 +47,7 @@ class ScalarWriter(GroupWriter):
     def _scatter(self, step: Step) -> None:
         (out,), (into, key, value) = step.outs, step.args
         fact = self.facts[out]
-        type = code_of(fact) or ""
+        type = type_in_c(fact)
         if into in self.chained:
             buffer = self.buffers[into]
         else:
@@ -107,7 +107,7 @@ class ScalarWriter(GroupWriter):
         for place, ref in enumerate(self.outputs):
             if ref in self.buffers:
                 continue
-            type = code_of(self.facts[ref]) or ""
+            type = type_in_c(self.facts[ref])
             for part, operand in enumerate(self.code.values[ref]):
                 to = f"*({C_TYPES[type]} *)(r{place} + {part * BYTES[type]})"
                 stores.append(f"{to} = {body.operand(operand)};")
@@ -123,7 +123,7 @@ class ScalarWriter(GroupWriter):
             if number not in self.scalars:
                 loads.append(f"char *const q{number} = p[{number}];")
                 continue
-            type = code_of(self.facts[ref]) or ""
+            type = type_in_c(self.facts[ref])
             for part in range(1 + is_complex(self.facts[ref])):
                 at = part * BYTES[type]
                 text = f"*(const {C_TYPES[type]} *)(p[{number}] + {at})"
