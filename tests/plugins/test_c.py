@@ -12,7 +12,7 @@ import pytest
 import agnograd as ag
 import agnograd_c
 from agnograd_c._choose import groups
-from agnograd_c._choose.steps import INEXACT
+from agnograd_c._choose.steps import INEXACT, Fitting
 from agnograd_c._rewrite import slopes, triangles, unrolled
 from agnograd_c._run import compiler, library, lowering
 from agnograd_c.kernels import calls
@@ -120,6 +120,13 @@ class TestFloats:
         check(lambda x: [getattr(xp, name)(x, 0.7) for name in names], x, ulps=ulps)
         scalar = np.asarray(0.7, dtype)
         check(lambda x, y: [getattr(xp, name)(y, x) for name in names], x, scalar, ulps=ulps)
+
+    def test_powers_with_one_exponent_are_numpy_s_whatever_comes_before(self, dtype):
+        two = np.asarray(2.0, dtype)
+        arrays = np.linspace(0.1, 2.0, 40, dtype=dtype), np.full(40, two), two
+        program = traced("numpy", lambda x, each, one: (x**each, x**one), *arrays)
+        fitting = Fitting(program.facts)
+        assert [fitting.fits(step) for step in program.steps] == [True, False]
 
     def test_powers_choices_and_casts(self, dtype):
         def f(x, y):

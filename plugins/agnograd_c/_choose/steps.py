@@ -68,7 +68,7 @@ class Fitting:
     def _kind(self, given: Any) -> Any:
         if type(given) is Ref:
             fact = self.facts[given]
-            return fact.dtype, fact.kind
+            return fact.dtype, fact.kind, fact.shape == ()
         return float if type(given) is float else None
 
 
