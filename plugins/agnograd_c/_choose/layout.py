@@ -22,23 +22,12 @@ LOOPS = switch("LOOPS", 2**12, least=1, most=2**62, module=__name__)
 
 @dataclass(slots=True)
 class Layout:
-    """A loop over the elements of arrays of one shape.
+    """A loop over the elements of arrays of one shape."""
 
-    Attributes
-    ----------
-    dims : list of int
-        How often each loop runs, from the outermost on; axes that lie in a row are one.
-    strides : list of list of int
-        For each array, the bytes from one iteration of each loop to the next.
-    kept : int
-        How many of the loops are over axes that sums leave.
-    is_across : bool
-        Whether the loop before the innermost one adds up, each lane of a vector for itself.
-    """
-
-    dims: list[int]
-    strides: list[list[int]]
-    kept: int
+    dims: list[int]  # how often each loop runs, from the outermost on; axes in a row are one
+    strides: list[list[int]]  # of each array, the bytes from one iteration of a loop to the next
+    kept: int  # how many of the loops are over axes that sums leave
+    # Whether the loop before the innermost one adds up, each lane of a vector for itself.
     is_across: bool = False
 
     @property

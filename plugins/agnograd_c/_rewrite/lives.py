@@ -14,21 +14,12 @@ _MEMBERS = "@members"
 
 @dataclass(slots=True)
 class Life:
-    """Where a value is in memory: from the unit that makes it to the last one that reads it.
+    """Where a value is in memory: from the unit that makes it to the last one that reads it."""
 
-    Attributes
-    ----------
-    size : int
-        Its bytes.
-    events : list of int
-        The unit that makes it, those that read it, and those before which it is made again.
-    kept : list of bool
-        For each event but the last, whether the value is in memory until the next one.
-    """
-
-    size: int
+    size: int  # its bytes
+    # The unit that makes it, those that read it, and those before which it is made again.
     events: list[int]
-    kept: list[bool]
+    kept: list[bool]  # after each event but the last, whether it is in memory until the next one
 
     def is_kept(self, unit: int) -> bool:
         """Return whether the value is in memory before a unit, and still there for it."""
@@ -57,26 +48,14 @@ class Lives:
     """What is in memory while the units of a program run.
 
     A unit is a group, whose values between its steps are in no memory, or a step that is in none.
-
-    Attributes
-    ----------
-    units : list of list of int
-        The numbers of the steps of each unit, in an order in which units can run.
-    shapes : list of tuple
-        The shape of the elements of each group of element-wise steps, None for other units.
-    made : dict of Ref to int
-        The unit that makes each value.
-    readers : dict of Ref to list of int
-        The units that read a value's memory, but for the one that makes it, in their order.
-    known : dict of Ref to Life
-        The values that are in memory of the program's own, of at least ``least`` bytes.
-    use : list of int
-        The bytes in use while each unit runs.
     """
 
     def __init__(self, program: TracedProgram, groups: Sequence[Group], least: int) -> None:
+        # The numbers of the steps of each unit, in an order in which units can run, and the shape
+        # of its elements: None unless it is a group of element-wise steps.
         self.units, self.shapes = _units(program, groups)
-        self.made: dict[Ref, int] = {}
+        self.made: dict[Ref, int] = {}  # the unit that makes a value
+        # The other units that read a value's memory, in their order.
         self.readers: dict[Ref, list[int]] = {}
         roots = self._roots = roots_of(program)
         for unit, numbers in enumerate(self.units):
@@ -89,8 +68,9 @@ class Lives:
                     self.readers.setdefault(root, []).append(unit)
         taken = {root for ref in program.outputs for root in roots[ref]}
         self._given = taken.union(program.inputs, program.constants)
+        # The values that are in memory of the program's own, of at least ``least`` bytes.
         self.known: dict[Ref, Life] = {}
-        self.use = [0] * len(self.units)
+        self.use = [0] * len(self.units)  # the bytes in use while each unit runs
         for ref, unit in self.made.items():
             size = nbytes(program.facts[ref]) or 0
             if size >= least and ref in self.readers and ref not in taken and roots[ref] == {ref}:

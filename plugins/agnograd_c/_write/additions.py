@@ -33,19 +33,12 @@ class Adding:
 
     To add each vector at once would take longer: the next one is added to a part that overlaps with
     it, and would have to wait until it is in memory.
-
-    Attributes
-    ----------
-    additions : list
-        In the order of the steps.
-    arrays : list of Ref
-        The values of the arrays, with all that is added to them.
     """
 
     def __init__(self, facts: Mapping[Ref, Fact], code: Code) -> None:
         self.facts, self.code = facts, code
         self.additions: list[_Addition] = []
-        self.arrays: list[Ref] = []
+        self.arrays: list[Ref] = []  # with all that is added to them
         self._waiting: dict[Operand, int] = {}
 
     def __bool__(self) -> bool:

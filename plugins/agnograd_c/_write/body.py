@@ -17,16 +17,7 @@ C_TYPES = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", 
 
 
 class Body:
-    """Writes instructions.
-
-    Attributes
-    ----------
-    kept : dict of tuple to bool
-        Which instructions of runs are read from outside of their run: True if from all iterations,
-        False if only from the last one.
-    tables : list of str
-        The numbers that differ between iterations.
-    """
+    """Writes instructions."""
 
     def __init__(
         self, code: Sequence[Instruction], element: Callable[[Element], str], scalars: Set[int]
@@ -34,8 +25,10 @@ class Body:
         self.code, self.element = code, element
         found = Runs(code, scalars)
         self.runs, self.homes = found.runs, found.homes
+        # Which instructions of runs are read from outside of their run: True if those of all
+        # iterations, False if only that of the last one.
         self.kept: dict[tuple[int, int], bool] = {}
-        self.tables: list[str] = []
+        self.tables: list[str] = []  # the numbers that differ between iterations
 
     def operand(self, operand: Operand) -> str:
         """Write an operand, as what is outside of all runs names it."""

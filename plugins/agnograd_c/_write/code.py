@@ -47,22 +47,13 @@ class Instruction(NamedTuple):
 
 
 class Code:
-    """The instructions of a group, as they are made.
-
-    Attributes
-    ----------
-    instructions : list of Instruction
-        In their order.
-    inputs : dict of Ref to int
-        The values from outside, in the order of the function's arguments.
-    values : dict of Ref to tuple of Operand
-        Where the values of the group are: one operand, or two of a complex value.
-    """
+    """The instructions of a group, as they are made."""
 
     def __init__(self, facts: Mapping[Ref, Fact]) -> None:
         self.facts = facts
         self.instructions: list[Instruction] = []
-        self.inputs: dict[Ref, int] = {}
+        self.inputs: dict[Ref, int] = {}  # in the order of the function's arguments
+        # Where the values of the group are: one operand, or two of a complex value.
         self.values: dict[Ref, tuple[Operand, ...]] = {}
         self.decays: dict[Operand, int] = {}  # see ``decay``
 

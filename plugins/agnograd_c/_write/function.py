@@ -21,40 +21,18 @@ C_ARRAYS = switch("C_ARRAYS", 4000, least=8, most=8000, module=__name__)
 
 @dataclass(slots=True)
 class Function:
-    """What C computes of a group.
+    """What C computes of a group, or of a product of matrices."""
 
-    Attributes
-    ----------
-    text : str
-        Its definition, with ``@`` in place of the function's name.
-    lanes : int
-        How many elements are computed at once.
-    inputs, outputs : tuple of Ref
-        The values that it is given, and that it makes.
-    results : tuple of Fact
-        What those are.
-    work : int
-        About how many elements and steps there are to compute.
-    functions : set of tuple of str
-        The functions of the C library that it calls, with their types.
-    header : str
-        The name of the file that has what its text names.
-    adds : bool
-        Whether it adds to its first input, in whose memory its only output may be.
-    is_serial : bool
-        Whether one thread has to compute all of it.
-    """
-
-    text: str
-    lanes: int
+    text: str  # its definition, with ``@`` in place of its name
+    lanes: int  # how many elements it computes at once
     inputs: tuple[Ref, ...]
     outputs: tuple[Ref, ...]
-    results: tuple[Fact, ...]
-    work: int
-    functions: set[tuple[str, str]]
-    header: str = "lanes.h"
-    adds: bool = False
-    is_serial: bool = False
+    results: tuple[Fact, ...]  # those of the outputs
+    work: int  # about how many elements and steps there are
+    functions: set[tuple[str, str]]  # of the C library, with their types
+    header: str = "lanes.h"  # the file that has what the text names
+    adds: bool = False  # to its first input, in whose memory its only output may be
+    is_serial: bool = False  # whether one thread has to compute all of it
 
 
 class Added(NamedTuple):

@@ -41,25 +41,13 @@ Move = str | int
 class Runs:
     """The runs of a list of instructions.
 
-    Attributes
-    ----------
-    runs : list of Run
-        In their order.
-    homes : dict of int to Home
-        Where the instructions are that are in a run.
-
-    Parameters
-    ----------
-    code : sequence of Instruction
-        The instructions.
-    scalars : set of int
-        The inputs that are scalars: each iteration may take a different one.
+    ``scalars`` are the inputs that are scalars: each iteration may take a different one.
     """
 
     def __init__(self, code: Sequence[Instruction], scalars: Set[int]) -> None:
         self.code, self.scalars = code, scalars
         self.runs: list[Run] = []
-        self.homes: dict[int, Home] = {}
+        self.homes: dict[int, Home] = {}  # of the instructions that are in a run
         self._find()
 
     def _find(self) -> None:
