@@ -17,13 +17,13 @@ Pass = Callable[[TracedProgram], TracedProgram]
 
 # In the order in which they run, each with the reason for its place. Then groups are chosen.
 PASSES: dict[str, Pass] = {
-    "triangles": by_substitution,  # first: it is worth it even if no group becomes C
-    "unrolled": unrolled,  # before those that look at arrays: its scalars are in none
-    "parts": in_parts,  # before products are turned: one that is put together is no product then
-    "turned": turned,  # once the products are those that C computes
-    "extremes": by_ties,  # before values are made again: its ties take part in that
-    "recomputed": recomputed,  # once all steps are there that may make a value again
-    "slopes": with_slopes,  # last: a slope that is made again would need tanh's argument, too
+    "triangles": by_substitution,  # first, since it pays even if no group becomes C
+    "unrolled": unrolled,  # before the passes on arrays, for which scalars leave fewer
+    "parts": in_parts,  # before ``turned``, since a product in parts is a sum
+    "turned": turned,  # before memory is looked at, since it saves that of a product
+    "extremes": by_ties,  # before ``recomputed``, since ties may be made again
+    "recomputed": recomputed,  # once all steps are there of which a value may be made again
+    "slopes": with_slopes,  # last, since to make a slope again would need tanh's argument, too
 }
 # What it makes of a program also runs without C functions, but not without a compiler.
 ALONE = "triangles"
