@@ -74,7 +74,7 @@ def callable_of(
     return call
 
 
-def _laid_out(inputs: Sequence[Fact], _: ctypes.CDLL, value: Any, number: int) -> Any:
+def _laid_out(inputs: Sequence[Fact], _library: ctypes.CDLL, value: Any, number: int) -> Any:
     """Return a copy of a value in memory as a function expects its input.
 
     It is given the function's library, so that this stays open.
