@@ -4,7 +4,8 @@
 library, import ``Engine`` from here.
 """
 
-from agnograd_engines._engine import Calling, Engine, Primitive
+from agnograd_engines._engine import Calling, Engine
 from agnograd_engines._library import Library, engine_function, library
+from agnograd_engines._primitive import Primitive
 
 __all__ = ["Calling", "Engine", "Library", "Primitive", "engine_function", "library"]

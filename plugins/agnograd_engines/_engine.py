@@ -7,13 +7,16 @@ library of ops, each by its rule.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import PluginError
-from agnograd.extend import Op, switch
+from agnograd.extend import switch
 from agnograd.extend.entry_points import chosen, installed, load
+
+if TYPE_CHECKING:
+    from agnograd_engines._primitive import Primitive
 
 ENGINES = "agnograd.engines"  # the group of entry points
 
@@ -21,55 +24,6 @@ Arrays = tuple[Any, ...]
 # What computes an op: from the values of its array parameters, in their order (those of a sequence
 # one by one), and from the values of all others.
 Calling = Callable[[Arrays, Arrays], Any]
-
-
-class Primitive(Protocol):
-    """An op with a rule, as an engine sees it.
-
-    Gradients and cotangents of complex arrays follow agnograd's convention, dL/da + i dL/db.
-    """
-
-    op: Op
-    arrays_saved: tuple[int, ...]  # which of the saved values are arrays
-    pushes: bool  # whether ``push`` gives the derivative along tangents
-
-    def operands(self, arrays: Arrays) -> Arrays:
-        """Return arrays and numbers in the form that the op takes, if one at least is an array."""
-
-    def compute(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
-        """Compute the op on the raw arrays of the engine's backend; return all results."""
-
-    def save(
-        self, arrays: Sequence[Any], options: Sequence[Any], results: Sequence[Any]
-    ) -> tuple[Any, ...]:
-        """Return what ``pull`` needs of a call: arrays, facts of arrays, and options."""
-
-    def pull(
-        self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[Any]
-    ) -> list[Any]:
-        """Return the gradient by each of the arrays that are wanted, and None for all others.
-
-        They are computed by functions of the engine, so that it can differentiate them. ``wanted``
-        has a truth value for each array. A cotangent of None stands for zeros.
-        """
-
-    def push(self, saved: Sequence[Any], tangents: Sequence[Any], like: Any) -> Any:
-        """Return the tangent of the only result, which is ``like``, if the primitive ``pushes``.
-
-        A tangent of None stands for zeros.
-        """
-
-    def rebuilt(self, results: Sequence[Any]) -> Any:
-        """Return results as the op returns them: one array, or several in a container."""
-
-    def batched(
-        self, size: int, mapped: Sequence[bool], arrays: Sequence[Any], options: Sequence[Any]
-    ) -> tuple[Any, ...]:
-        """Return all results for many members at once, by functions of the engine.
-
-        The arrays that are mapped have one more axis, the first one, for the members; so have all
-        results.
-        """
 
 
 class Engine:
@@ -156,18 +110,21 @@ def load_what_is_imported() -> None:
 
 # Of how many types the engine is remembered: programs may make classes for ever, but few of arrays.
 KNOWN_TYPES = switch("KNOWN_TYPES", 10_000, least=0, most=10**6, module=__name__)
-_known: dict[type, str | None] = {}
+_PLAIN = (bool, int, float, complex, str, type(None))
 
 
-def engine_of(kind: type) -> str | None:
-    """Return the name of the engine for arrays of a type, or None; this imports nothing."""
-    if kind not in _known:
-        found = None
+class _EngineByType(dict[type, str | None]):
+    """By type, the name of the engine for its arrays: none of numbers, and None of all others."""
+
+    def __missing__(self, kind: type) -> str | None:
+        found = "" if kind in _PLAIN else None
         if kind.__module__ != "builtins" and hasattr(kind, "__add__"):
             known = engines()
             roots = (base.__module__.partition(".")[0] for base in kind.__mro__[:-1])
             found = next((root for root in roots if root in known), None)
-        if len(_known) >= KNOWN_TYPES:
-            return found
-        _known[kind] = found
-    return _known[kind]
+        if len(self) < KNOWN_TYPES:
+            self[kind] = found
+        return found
+
+
+engine_of = _EngineByType()  # this imports nothing

@@ -144,25 +144,11 @@ def __getattr__(name: str) -> Library:
     return library(extension, engine or None)
 
 
-class _Kinds(dict[type, str | None]):
-    """By type, the engine of its arrays: none of numbers, and None of what has to be looked at."""
-
-    def __missing__(self, kind: type) -> str | None:
-        plain = kind in (bool, int, float, complex, str, type(None))
-        found = "" if plain else engine_of(kind)
-        if plain or found:  # programs may make classes for ever
-            self[kind] = found
-        return found
-
-
-_kinds = _Kinds()
-
-
 def _engine_of(args: tuple[Any, ...], only: str | None) -> str | None:
     """Return the engine of arguments that are its arrays and numbers; None for all others."""
     name = only
     for x in args:
-        found = _kinds[type(x)]
+        found = engine_of[type(x)]
         if found is None or (found and name and found != name):
             return None
         name = name or found
@@ -195,7 +181,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     if any(isinstance(each, Variable) for each in leaves):
         home = next(each for each in leaves if isinstance(each, Variable))
         return within(home.__array_namespace__(), op.name)(*args, **kwargs)
-    found = dict.fromkeys(filter(None, (engine_of(type(each)) for each in leaves)))
+    found = dict.fromkeys(filter(None, (engine_of[type(each)] for each in leaves)))
     if only is not None:
         found = dict.fromkeys([only, *found])
     if len(found) > 1:
@@ -219,7 +205,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
 def _constant(op: Op, engine: Engine, x: Any) -> Any:
     """Return a value among arguments as an engine takes it: NumPy's arrays become constants."""
     kind = type(x)
-    if _kinds[kind] is not None:
+    if engine_of[kind] is not None:
         return x
     if isinstance(x, Number) or (kind.__module__ == "numpy" and not hasattr(kind, "__setitem__")):
         return python_number(x)

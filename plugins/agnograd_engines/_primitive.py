@@ -76,7 +76,7 @@ class EngineNamespace(ModuleType):
 
     def operand(self, value: Any) -> Any:
         """Return an argument in the form that functions of the engine take: see ``extend``."""
-        if engine_of(type(value)) is not None:
+        if engine_of[type(value)]:
             return value
         if self._holds_arrays(value):
             return stacked(value, self._root)
@@ -115,7 +115,7 @@ class EngineNamespace(ModuleType):
         own = (own and op.name not in backend.kernels()) or op.forward is operator.getitem
         if engine.differentiates and own:
             return raw
-        return OpPrimitive(op, self._domain, raw, self._root).function(engine)
+        return Primitive(op, self._domain, raw, self._root).function(engine)
 
     def _asarray(self, of_array: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``asarray`` that joins arrays in lists by functions that are differentiated."""
@@ -148,14 +148,26 @@ def documented(op: Op) -> str:
     return own or f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
 
 
-class OpPrimitive:
-    """An op with a rule, for an engine; a ``Primitive``."""
+class Primitive:
+    """An op with a rule, as an engine sees it.
+
+    Gradients and cotangents of complex arrays follow agnograd's convention, dL/da + i dL/db.
+
+    Attributes
+    ----------
+    op : Op
+        The op.
+    arrays_saved : tuple of int
+        Which of the saved values are arrays.
+    pushes : bool
+        Whether ``push`` gives the derivative along tangents.
+    """
 
     def __init__(self, op: Op, domain: Domain, kernel: Callable[..., Any], xp: Any) -> None:
-        self.op, self.domain, self.kernel, self.xp = op, domain, kernel, xp
-        self.names = tuple(dict.fromkeys(_saved_names(op)))
+        self.op, self._domain, self._kernel, self._xp = op, domain, kernel, xp
+        self._names = tuple(dict.fromkeys(_saved_names(op)))
         arrays = {*op.arrays, "out"}
-        self.arrays_saved = tuple(n for n, name in enumerate(self.names) if name in arrays)
+        self.arrays_saved = tuple(n for n, name in enumerate(self._names) if name in arrays)
         self.pushes = op.by_element
         # What an op tells only after a look at its rules, or its parameters.
         self._broadcasts, self._sequence = op.broadcasts, op.sequence
@@ -167,7 +179,7 @@ class OpPrimitive:
             "arrays": op.sequence or _row(op.arrays),
             "options": _row(op.options),
             "given": _given(op),
-            "saved": _row(_expression(op, name) for name in self.names),
+            "saved": _row(_expression(op, name) for name in self._names),
         }
         self._call = function_from(_CALL.format(**self._texts), {"_without_none": _without_none})
         self._save = function_from(_SAVE.format(**self._texts), {"_fact": _fact})
@@ -187,7 +199,7 @@ class OpPrimitive:
         """
         if self._broadcasts or not any(map(is_python_scalar, arrays)):
             return arrays
-        xp, first = self.xp, next(each for each in arrays if hasattr(each, "dtype"))
+        xp, first = self._xp, next(each for each in arrays if hasattr(each, "dtype"))
         dtype = xp.result_type(*(each for each in arrays if each is not None))
         return tuple(
             xp.asarray(each, dtype=dtype, device=device_of(first))
@@ -197,8 +209,8 @@ class OpPrimitive:
         )
 
     def compute(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
-        """Compute the op on raw arrays; return all results."""
-        out = self._call(self.kernel, arrays, options)
+        """Compute the op on the raw arrays of the engine's backend; return all results."""
+        out = self._call(self._kernel, arrays, options)
         if self._one:
             return (out,)
         self._container = type(out)
@@ -207,7 +219,7 @@ class OpPrimitive:
     def save(
         self, arrays: Sequence[Any], options: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Return what ``pull`` needs of a call."""
+        """Return what ``pull`` needs of a call: arrays, facts of arrays, and options."""
         out = results[0] if self._one else results
         found: tuple[Any, ...] = self._save(arrays, options, out)
         return found
@@ -215,26 +227,30 @@ class OpPrimitive:
     def pull(
         self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[Any]
     ) -> list[Any]:
-        """Return the gradient by each array that is wanted, and None for the others."""
+        """Return the gradient by each of the arrays that are wanted, and None for all others.
+
+        They are computed by functions of the engine, so that it can differentiate them. ``wanted``
+        has a truth value for each array. A cotangent of None stands for zeros.
+        """
         found: list[Any] = [None] * len(wanted)
-        known = dict(zip(self.names, saved, strict=True))
-        known |= {"g": cotangents[0] if self._one else [*cotangents], "xp": self.xp}
+        known = dict(zip(self._names, saved, strict=True))
+        known |= {"g": cotangents[0] if self._one else [*cotangents], "xp": self._xp}
         if self._sequence and any(wanted):
             ((name, rule),) = self.op.rules.items()
             each = rule.function(*map(known.__getitem__, rule.names))  # type: ignore[operator]
             facts = zip(each, wanted, known[f"{name}_shape"], known[f"{name}_dtype"], strict=True)
-            return [fit(g, shape, dtype, self.xp) if on else None for g, on, shape, dtype in facts]
-        for place, name in self.differentiable.items():
+            return [fit(g, shape, dtype, self._xp) if on else None for g, on, shape, dtype in facts]
+        for place, name in self._differentiable.items():
             if wanted[place]:
                 g = found[place] = self._gradient(name, known)
                 if f"{name}_shape" in known:
                     shape, dtype = known[f"{name}_shape"], known[f"{name}_dtype"]
-                    found[place] = fit(g, shape, dtype, self.xp)
+                    found[place] = fit(g, shape, dtype, self._xp)
         return found
 
     def _gradient(self, name: str, known: Mapping[str, Any]) -> Any:
         """Return the gradient with respect to one input, of the shape of the result."""
-        op, g, xp = self.op, known["g"], self.xp
+        op, g, xp = self.op, known["g"], self._xp
         if op.status == "missing":
             raise MissingRuleError(
                 f"{op.name} ({op.chapter}) has no derivative rule: register one in an "
@@ -246,13 +262,16 @@ class OpPrimitive:
         found = rule.function(*map(known.__getitem__, rule.names))
         if rule.kind != "elementwise":
             return found
-        return g * (conjugate(found, xp) if self.domain.is_complex(g.dtype) else found)
+        return g * (conjugate(found, xp) if self._domain.is_complex(g.dtype) else found)
 
     def push(self, saved: Sequence[Any], tangents: Sequence[Any], like: Any) -> Any:
-        """Return the tangent of the result, by the partial derivatives."""
-        xp, total = self.xp, None
-        known = dict(zip(self.names, saved, strict=True)) | {"xp": xp}
-        for place, name in self.differentiable.items():
+        """Return the tangent of the only result, which is ``like``, if the primitive ``pushes``.
+
+        A tangent of None stands for zeros.
+        """
+        xp, total = self._xp, None
+        known = dict(zip(self._names, saved, strict=True)) | {"xp": xp}
+        for place, name in self._differentiable.items():
             tangent = tangents[place]
             if tangent is None:
                 continue
@@ -265,14 +284,14 @@ class OpPrimitive:
         return total
 
     @cached_property
-    def differentiable(self) -> dict[int, str]:
+    def _differentiable(self) -> dict[int, str]:
         """Where differentiable inputs are among arrays, unless these are a sequence."""
         if self._sequence:
             return {}
         return {self.op.arrays.index(name): name for name in self.op.differentiable}
 
     def rebuilt(self, results: Sequence[Any]) -> Any:
-        """Return one array, or several in a container of the kind that the op has returned."""
+        """Return results as the op returns them: one array, or several in a container."""
         if self._one:
             return results[0]
         kind = self._container
@@ -281,8 +300,12 @@ class OpPrimitive:
     def batched(
         self, size: int, mapped: Sequence[bool], arrays: Sequence[Any], options: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Return all results for many members: by the batching rule, or for one after the other."""
-        op, xp = self.op, self.xp
+        """Return all results for many members at once, by functions of the engine.
+
+        The arrays that are mapped have one more axis, the first one, for the members; so have all
+        results. Without a batching rule, members are computed one after the other.
+        """
+        op, xp = self.op, self._xp
         rule = None if op.sequence else batching_rule(op)
         if rule is None:
             pairs = list(zip(arrays, mapped, strict=True))
@@ -299,7 +322,7 @@ class OpPrimitive:
         return (out,) if self._one else tuple(out)
 
     def _of_member(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
-        out = self._call(within(self.xp, self.op.name), arrays, options)
+        out = self._call(within(self._xp, self.op.name), arrays, options)
         return (out,) if self._one else tuple(out)
 
 

@@ -9,7 +9,7 @@ import pytest
 import agnograd as ag
 from agnograd.errors import MixedBackendsError
 from agnograd.extend import hookimpl
-from agnograd_engines._primitive import OpPrimitive
+from agnograd_engines import Primitive
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 
@@ -147,7 +147,7 @@ def test_ctrl_c_anywhere_leaves_no_trace(method, engine, scipy, special, monkeyp
     def f(x):
         return special.kve(1.5, x).sum() + (scipy.signal.all_pole(x, x) ** 2).sum()
 
-    x, right = engine.array(X), getattr(OpPrimitive, method)
+    x, right = engine.array(X), getattr(Primitive, method)
     expected, calls = engine.eager_grad(f)(x), 0
 
     def interrupted(self, *args):
@@ -159,13 +159,13 @@ def test_ctrl_c_anywhere_leaves_no_trace(method, engine, scipy, special, monkeyp
 
     for stop, transform in ((1, engine.eager_grad), (1, engine.hessian), (3, engine.hessian)):
         calls = 0
-        monkeypatch.setattr(OpPrimitive, method, interrupted)
+        monkeypatch.setattr(Primitive, method, interrupted)
         try:
             transform(f)(x)
             assert calls < stop  # or it has been raised
         except KeyboardInterrupt:
             assert calls == stop
-        monkeypatch.setattr(OpPrimitive, method, right)
+        monkeypatch.setattr(Primitive, method, right)
         np.testing.assert_array_equal(engine.eager_grad(f)(x), expected)
     assert ag.is_grad_enabled()
 

@@ -9,10 +9,9 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import MissingRuleError, MixedBackendsError, PluginError
-from agnograd_engines import Engine
+from agnograd_engines import Engine, Primitive
 from agnograd_engines import _engine as engines
 from agnograd_engines import _library as libraries
-from agnograd_engines._primitive import OpPrimitive
 from arrays import host
 
 
@@ -84,10 +83,10 @@ def duals(monkeypatch):
     monkeypatch.setattr(engines, "engines", lambda: [name, "torch"])
     for module in (engines, libraries):
         monkeypatch.setattr(module, "engine_named", lambda n: engine if n == name else found(n))
-    engines._known.clear()
+    engines.engine_of.clear()
     libraries._namespace_of.cache_clear()
     yield engine
-    engines._known.clear()
+    engines.engine_of.clear()
     libraries._namespace_of.cache_clear()
 
 
@@ -210,7 +209,7 @@ def test_a_batched_call_without_a_rule_takes_one_member_after_the_other():
 
     domain = domain_named("numpy")
     op = op_named("special.erf")._replace(batch=None, rules={}, name="special.erf")
-    primitive = OpPrimitive(op, domain, domain.raw.special.erf, domain.raw)
+    primitive = Primitive(op, domain, domain.raw.special.erf, domain.raw)
     x = np.asarray([[0.5, 1.0], [1.5, 2.0]])
     (found,) = primitive.batched(2, [True], [x], ())
     np.testing.assert_allclose(found, domain.raw.special.erf(x))
