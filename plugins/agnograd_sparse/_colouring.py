@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from agnograd.extend import switch
 from agnograd_sparse._orders import ORDERS, Lists, free, neighbours, saturated
 from agnograd_sparse._pattern import Sparsity
-from agnograd_sparse._sets import Sets, host
+from agnograd_sparse._sets import host
 
 # The most steps between neighbours for which orders that need them are tried unasked.
 ORDER_STEPS = switch("ORDER_STEPS", 2**24, least=0, most=2**62, module=__name__)
@@ -189,13 +189,10 @@ def _splits(pattern: Sparsity) -> list[tuple[int, int]]:
 def _split(pattern: Sparsity, limit: int, order: str) -> Colouring:
     """Return a colouring in which rows of more entries are left to reverse passes."""
     dense = host().take(pattern.starts[1:] - pattern.starts[:-1], pattern.rows, axis=0) > limit
-    by_rows, by_columns = _part(pattern, dense), _part(pattern, ~dense)
+    by_rows, by_columns = (
+        Sparsity.of_pairs(pattern.rows[kept], pattern.columns[kept], pattern.shape)
+        for kept in (dense, ~dense)
+    )
     reverse = grouped(lists(by_rows), lists(by_rows.T), order)
     forward = grouped(lists(by_columns.T), lists(by_columns), order)
     return Colouring.of(forward, reverse)
-
-
-def _part(pattern: Sparsity, kept: Any) -> Sparsity:
-    """Return the pattern of some of the entries."""
-    sets = Sets.of_pairs(pattern.rows[kept], pattern.columns[kept], pattern.shape[0])
-    return Sparsity(sets.starts, sets.members, pattern.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,8 +80,7 @@ class Sparsity:
     @property
     def T(self) -> Sparsity:  # noqa: N802 - the standard's name
         """The pattern of the transposed matrix."""
-        found = Sets.of_pairs(self.columns, self.rows, self.shape[1])
-        return Sparsity(found.starts, found.members, (self.shape[1], self.shape[0]))
+        return Sparsity.of_pairs(self.columns, self.rows, (self.shape[1], self.shape[0]))
 
     def toarray(self) -> Any:
         """Return the pattern as a NumPy array of booleans."""
@@ -118,8 +117,13 @@ class Sparsity:
             rows, columns = xp.nonzero(dense)
             shape = dense.shape
         rows, columns = (xp.astype(xp.asarray(each), xp.int64) for each in (rows, columns))
-        sets = Sets.of_pairs(rows, columns, int(shape[0]))
-        return cls(sets.starts, sets.members, (int(shape[0]), int(shape[1])))
+        return cls.of_pairs(rows, columns, (int(shape[0]), int(shape[1])))
+
+    @classmethod
+    def of_pairs(cls, rows: Any, columns: Any, shape: tuple[int, int]) -> Sparsity:
+        """Return the pattern of entries in any order, of which some may be there twice."""
+        found = Sets.of_pairs(rows, columns, shape[0])
+        return cls(found.starts, found.members, shape)
 
 
 def sparsity(
@@ -203,8 +207,7 @@ def of_hessian(
     found, choices = searched(grad(f, argnums), argnums, local, args, kwargs, sets)
     xp, rows, columns = host(), found.rows, found.columns
     both = xp.concat([rows, columns]), xp.concat([columns, rows])
-    every = Sets.of_pairs(*both, found.shape[0])
-    return Sparsity(every.starts, every.members, found.shape), choices
+    return Sparsity.of_pairs(*both, found.shape), choices
 
 
 def searched(
@@ -229,7 +232,8 @@ def searched(
     if len({*asked}) < len(asked):
         raise ArgumentError(f"argnums names an argument twice: {argnums}")
     leaves, tree = flatten((args, kwargs))
-    places = _places(args, asked)
+    numbered, _ = unflatten(tree, range(len(leaves)))
+    places = [place for each in asked for place in flatten(numbered[each])[0]]
     leaves = [leaf.detach() if isinstance(leaf, Variable) else leaf for leaf in leaves]
     border, run = Border(Dependences, leaves), Search(local)
     given = [_entered(border, leaf, run, i in places) for i, leaf in enumerate(leaves)]
@@ -249,19 +253,6 @@ def searched(
     rows = joined([_sets_of(border, leaf, run) for leaf in _results(result)])
     pattern = Sparsity(rows.starts, rows.members, (rows.count, width))
     return pattern, run.choices.digest()
-
-
-def _places(args: tuple[Any, ...], asked: Sequence[int]) -> list[int]:
-    """Return the places of the leaves that a function is differentiated by, in their order."""
-    firsts, total = [], 0
-    for arg in args:
-        firsts.append(total)
-        total += len(flatten(arg)[0])
-    return [
-        place
-        for each in asked
-        for place in range(firsts[each], firsts[each] + len(flatten(args[each])[0]))
-    ]
 
 
 def _entered(border: Border, leaf: Any, run: Search, differentiated: bool) -> Any:

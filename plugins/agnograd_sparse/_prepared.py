@@ -64,16 +64,14 @@ class _Buffers(NamedTuple):
         For each group of passes that are computed at once, the seeds of each input, or output.
     recovery : Recovery
         Where the entries are, by arrays of the library.
-    rows, columns, starts : array
-        The pattern, as arrays of the library.
+    pattern : sequence of array
+        The rows, columns and starts of the pattern, as arrays of the library.
     """
 
     forward: Sequence[Sequence[Any]]
     reverse: Sequence[Sequence[Any]]
     recovery: Recovery
-    rows: Any
-    columns: Any
-    starts: Any
+    pattern: Sequence[Any]
 
 
 class PreparedDerivative:
@@ -159,14 +157,13 @@ class PreparedDerivative:
             parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]
         products = xp.concat(parts) if len(parts) > 1 else parts[0]
         values = buffers.recovery(products, xp)
-        if trace.as_variables:
-            return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
-        matrix = home.backend.sparse(
-            values, buffers.rows, buffers.columns, buffers.starts, self.pattern.shape
-        )
-        if matrix is not NotImplemented:
-            return matrix
-        return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
+        rows, columns, starts = buffers.pattern
+        matrix = NotImplemented
+        if not trace.as_variables:
+            matrix = home.backend.sparse(values, rows, columns, starts, self.pattern.shape)
+        if matrix is NotImplemented:
+            return Coordinates(values, rows, columns, self.pattern.shape)
+        return matrix
 
     def _buffers_for(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> _Buffers:
         """Return what passes begin with, made on first use for arrays of this kind."""
@@ -181,7 +178,7 @@ class PreparedDerivative:
                 [*_seeds(inputs, colouring.columns, colouring.forward, chunk)],
                 [*_seeds(outputs, colouring.rows, colouring.reverse, chunk)],
                 self._recovery.moved(place),
-                *[place(each) for each in _indices(self.pattern)],
+                [place(each) for each in _indices(self.pattern)],
             )
         return self._buffers[key]
 

@@ -101,15 +101,8 @@ def directly(pattern: Sparsity, colouring: Colouring, symmetric: bool = False) -
 
 def _alone(keys: Any) -> Any:
     """Return whether each number is there only once."""
-    xp = host()
-    order = xp.argsort(keys)
-    found = xp.take(keys, order, axis=0)
-    other = found[1:] != found[:-1]
-    ends = xp.ones(1, dtype=xp.bool)[: keys.shape[0]]
-    single = xp.concat([ends, other]) & xp.concat([other, ends])
-    alone = xp.zeros_like(single)
-    alone[order] = single
-    return alone
+    found = host().unique_all(keys)
+    return host().take(found.counts, found.inverse_indices, axis=0) == 1
 
 
 def by_substitution(pattern: Sparsity, colouring: Colouring) -> Recovery:

@@ -36,9 +36,9 @@ class _Edges:
             parents[at] = at = parents[parents[at]]
         return at
 
-    def join(self, one: int, other: int) -> None:
-        """Join two sets, given by what stands for them."""
-        self.parents[one] = other
+    def join(self, one: tuple[int, int], other: tuple[int, int]) -> None:
+        """Join the sets of two edges."""
+        self.parents[self.root(*one)] = self.root(*other)
 
 
 def star(graph: Lists, order: Iterable[int]) -> list[int]:
@@ -136,10 +136,8 @@ def _grow_trees(graph: Lists, v: int, known: list[int], colours: list[int], edge
     for w in known:
         beside = of_colour.setdefault(colours[w], w)
         if beside != w:
-            edges.join(edges.root(v, w), edges.root(v, beside))
+            edges.join((v, w), (v, beside))
     for w in known:
         for x in graph[w]:
             if x != v and colours[x] == colours[v]:
-                one, other = edges.root(v, w), edges.root(w, x)
-                if one != other:
-                    edges.join(one, other)
+                edges.join((v, w), (w, x))

@@ -119,11 +119,16 @@ class Dependences(Interpretation):
                 if inputs or run.local:
                     self._as_program(op, bound, results)
                 return out
-            varying = _selectors(self.array_class, op, given) if selects else {}
+            varying = {
+                name: value  # of what decides which elements are taken
+                for name, value in given.items()
+                if selects and name not in op.rules and any(map(self._varies, _parts(value)))
+            }
             if not run.local:
                 self._check_shape(op, bound, varying)
             elif varying:
-                map_parts(self._noted, [*varying.values()])
+                for x in filter(self._varies, _parts([*varying.values()])):
+                    run.chose(self._on_host(x.payload))
             elif op.pattern == "values":
                 run.chose([each.shape for each in results])
             inexact = [self.below.is_inexact(each.dtype) for each in results]
@@ -228,6 +233,9 @@ class Dependences(Interpretation):
                 value = self.array_class(value.payload, value.run, union(parts))
             yield value
 
+    def _varies(self, x: Any) -> bool:
+        return type(x) is self.array_class and x.run is not None
+
     # -- one op ------------------------------------------------------------------------------------
 
     def _inputs(self, op: Op, given: Mapping[str, Any]) -> list[Input]:
@@ -331,11 +339,6 @@ class Dependences(Interpretation):
 
         return map_parts(on_host, value)
 
-    def _noted(self, value: Any) -> Any:
-        if type(value) is self.array_class and value.run is not None:
-            value.run.chose(self._on_host(value.payload))
-        return value
-
 
 def _everything(inputs: Sequence[Any], results: Sequence[Any]) -> list[Sets | None]:
     """Return the sets of results that may depend on all elements of all inputs."""
@@ -347,26 +350,10 @@ def _everything(inputs: Sequence[Any], results: Sequence[Any]) -> list[Sets | No
 
 
 def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, slice):
+        value = value.start, value.stop, value.step
     if isinstance(value, tuple | list):
         for each in value:
             yield from _parts(each)
     else:
         yield value
-
-
-def _selectors(kind: type[Interpreted], op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that decide which elements are taken, and vary with the unknowns."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in op.rules:
-            varying: list[Any] = []
-
-            def look(part: Any, varying: list[Any] = varying) -> Any:
-                if type(part) is kind and part.run is not None:
-                    varying.append(part)
-                return part
-
-            map_parts(look, value)
-            if varying:
-                found[name] = value
-    return found
