@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 from agnograd._arrays.variable import Variable
@@ -91,14 +92,14 @@ def _compare(
         step = 3e-2 if single else 1e-3
         directions = (1.0, 1.0j) if domain.is_complex(value.dtype) else (1.0,)
         flat = domain.raw.reshape(g.data, (-1,))
-        for element in range(domain.size(value.data) or 0):
+        places = product(*map(range, value.shape)) if domain.size(value.data) else ()
+        for element, place in enumerate(places):
             found = complex(domain.item(flat[element]))
             numeric = 0j
             for direction in directions:
                 line = _line(values, index, element, step * direction)
                 numeric += direction * difference(function, weights, line, step)
             if not abs(found - numeric) <= absolute + relative * abs(numeric):
-                place = _unraveled(element, value.shape)
                 raise AssertionError(
                     f"order {level}, {names[index]}, element {place}: the derivative is "
                     f"{_plain(found)}, finite differences give {_plain(numeric)}"
@@ -109,33 +110,19 @@ def _line(
     values: list[Variable], index: int, element: int, step: complex
 ) -> Callable[[int], list[Variable]]:
     """Return the inputs as a function of the steps that one element has moved."""
+    domain, x = values[index]._domain, values[index].data
+    xp = domain.raw
+    here = xp.reshape(xp.arange(domain.size(x)), x.shape) == element
 
     def at(multiple: int) -> list[Variable]:
+        by: complex = multiple * step
+        amount = by if domain.is_complex(x.dtype) else complex(by).real
         moved = list(values)
-        moved[index] = _moved(values[index], element, multiple * step)
+        change = xp.where(here, xp.full_like(x, amount), xp.zeros_like(x))
+        moved[index] = domain.Variable._make(x + change, None)
         return moved
 
     return at
-
-
-def _moved(value: Variable, element: int, by: complex) -> Variable:
-    """Return a copy of an array with a number added to one element."""
-    domain, x = value._domain, value.data
-    xp = domain.raw
-    here = xp.reshape(xp.arange(domain.size(x)), x.shape) == element
-    amount = by if domain.is_complex(x.dtype) else complex(by).real
-    moved: Variable = domain.Variable._make(
-        x + xp.where(here, xp.full_like(x, amount), xp.zeros_like(x)), None
-    )
-    return moved
-
-
-def _unraveled(element: int, shape: Sequence[int]) -> tuple[int, ...]:
-    place: list[int] = []
-    for length in reversed(shape):
-        place.append(element % length)
-        element //= length
-    return tuple(reversed(place))
 
 
 def _plain(number: complex) -> complex | float:

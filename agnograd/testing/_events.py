@@ -62,7 +62,7 @@ def record_events(plugins: Iterable[object], program: Callable[[], object]) -> l
     from agnograd._hooks.activation import hooks
     from agnograd.testing._recorder import Recorder
 
-    recorder = Recorder(Event)
+    recorder = Recorder()
     with hooks(*plugins, recorder):
         program()
-    return recorder.events
+    return [Event(*each) for each in recorder.events]

@@ -115,12 +115,4 @@ class TurnTaking:
         """Give the turn away."""
         self._turns.give(self._number)
 
-    @hookimpl(trylast=True)
-    def backward_start(self) -> None:
-        """Give the turn away."""
-        self._turns.give(self._number)
-
-    @hookimpl(trylast=True)
-    def backward_preprocess(self) -> None:
-        """Give the turn away."""
-        self._turns.give(self._number)
+    backward_start = backward_preprocess = forward_preprocess

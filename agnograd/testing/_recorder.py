@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from agnograd._graph.calls import Call
@@ -14,17 +13,10 @@ __all__ = ["Recorder", "give_hooks"]
 
 
 class Recorder:
-    """Note every event in ``events``, before the plugins that were activated earlier get it.
+    """Note what makes an ``Event``, in ``events``, before plugins activated earlier get it."""
 
-    Parameters
-    ----------
-    event : callable
-        Makes an event of a hook's name, an op's name, a value's name and a type of exception.
-    """
-
-    def __init__(self, event: Callable[..., Any]) -> None:
-        self.event = event
-        self.events: list[Any] = []
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
 
     def _note(
         self,
@@ -34,7 +26,7 @@ class Recorder:
         error: BaseException | None = None,
     ) -> None:
         failure = None if error is None else type(error)
-        self.events.append(self.event(hook, None if op is None else op.name, name, failure))
+        self.events.append((hook, None if op is None else op.name, name, failure))
 
 
 def give_hooks(kind: type, body: str, wanted: str, without: str, **options: Any) -> None:
