@@ -10,7 +10,8 @@ from agnograd._arrays.variable import Variable
 from agnograd._transforms.gradients import vjp
 from agnograd._util.checks import callable_in, number_in
 from agnograd.errors import ArgumentError, NoGradientError
-from agnograd.testing.differences import Problem, cotangents, difference, gradient, is_single
+from agnograd.testing.differences import Problem, cotangents, difference, gradient
+from agnograd.testing.host import bits_of
 
 __all__ = ["check_grad"]
 
@@ -85,7 +86,7 @@ def _compare(
 ) -> None:
     for index, (value, g) in enumerate(zip(values, gradients, strict=True)):
         domain = value._domain
-        single = any(is_single(each) for each in (value, *weights))
+        single = any(bits_of(each.dtype) == 32 for each in (value, *weights))
         default = 2e-2 if single else 1e-6
         relative = default if rtol is None else rtol
         absolute = default if atol is None else atol

@@ -28,7 +28,6 @@ __all__ = [
     "drawn",
     "gradient",
     "is_inexact",
-    "is_single",
 ]
 
 Function = Callable[..., list[Any]]
@@ -78,11 +77,6 @@ def is_inexact(leaf: Any) -> bool:
     except UnsupportedArrayError:
         return False
     return domain.is_inexact(domain.to_raw(leaf).dtype)
-
-
-def is_single(value: Variable) -> bool:
-    """Return whether a Variable is of single precision."""
-    return any(name in str(value.dtype) for name in ("float32", "complex64"))
 
 
 def constant(leaf: Any) -> Variable:

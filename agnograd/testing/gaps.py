@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agnograd import errors
 
-__all__ = ["Gap", "GapError", "read_gaps"]
+__all__ = ["Gap", "GapError", "exception_named", "read_gaps"]
 
 
 class GapError(ValueError):
@@ -34,9 +34,18 @@ class Gap(NamedTuple):
     pattern: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.error.__name__} {self.pattern}"
+
     def is_of(self, name: str) -> bool:
         """Return whether something of this name is meant."""
         return re.fullmatch(re.escape(self.pattern).replace(r"\*", ".*"), name) is not None
+
+
+def exception_named(name: str) -> type[BaseException] | None:
+    """Return an exception of Python or ``agnograd.errors``."""
+    found = getattr(builtins, name, None) or getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
 def _of_the_suite(line: str) -> bool:
@@ -74,8 +83,8 @@ def read_gaps(path: Path, wanted: Callable[[str], bool] = _of_the_suite) -> list
         if not line.strip() or not wanted(line):
             continue
         name, _, pattern = line.partition(" ")
-        kind = getattr(builtins, name, None) or getattr(errors, name, None)
-        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        kind = exception_named(name)
+        if kind is None:
             raise GapError(
                 f"{path}:{number}: {name!r} is not an exception of Python or agnograd.errors"
             )

@@ -8,7 +8,7 @@ from typing import Any
 from agnograd._arrays.domains import domain_named
 from agnograd._arrays.variable import Variable
 
-__all__ = ["all_on_host", "assert_close", "copied", "inner", "on_host"]
+__all__ = ["all_on_host", "assert_close", "bits_of", "copied", "inner", "on_host"]
 
 
 def on_host(variable: Variable) -> Any:
@@ -25,6 +25,14 @@ def copied(variables: Sequence[Variable]) -> list[Any]:
     """Return copies of Variables on the host."""
     np = domain_named("numpy").library
     return [np.asarray(on_host(each), copy=True) for each in variables]
+
+
+def bits_of(dtype: Any) -> int:
+    """Return 32 or 64, the bits of a real number of a library's dtype, or 0 for any other dtype."""
+    name = str(dtype)
+    return 32 * ("float32" in name or "complex64" in name) or 64 * (
+        "float64" in name or "complex128" in name
+    )
 
 
 def inner(ones: Sequence[Any], others: Sequence[Any]) -> float:

@@ -14,7 +14,7 @@ import optree
 from agnograd.errors import ArgumentError
 from agnograd.extend import backend_named, function_from, is_array
 
-__all__ = ["Certifiable", "Differentiable", "TextCall", "differentiable", "plain_numpy"]
+__all__ = ["Call", "Differentiable", "TextCall", "differentiable", "plain_numpy"]
 
 
 @cache
@@ -23,32 +23,7 @@ def plain_numpy() -> Any:
     return import_module(backend_named("numpy").modules[0])
 
 
-class Certifiable:
-    """A call that can be made with the arrays of any library.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in reports, in one line.
-    theirs : tuple of str
-        The packages whose lines are told if something goes wrong.
-    names : list of str
-        The names of its arrays.
-    arrays : list of array
-        Its arrays, as NumPy's.
-    """
-
-    name: str
-    theirs: tuple[str, ...]
-    names: list[str]
-    arrays: list[Any]
-
-    def call(self, xp: Any, arrays: Sequence[Any]) -> Any:
-        """Return the result for arrays of a library, whose namespace is ``xp``."""
-        raise NotImplementedError
-
-
-class Differentiable(Certifiable):
+class Differentiable:
     """A function with its arguments, which ``pytest --differentiable`` certifies.
 
     ``differentiable`` makes it. Put it into a list, or above a test function as a decorator, which
@@ -193,21 +168,11 @@ def _one(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-class TextCall(Certifiable):
+class TextCall:
     """An expression, whose free names are arrays and what a scope has, and ``xp`` the namespace.
 
-    Parameters
-    ----------
-    text : str
-        The expression.
-    inputs : mapping
-        Arrays by name, as NumPy's; those that the expression names are its arrays.
-    scope : callable
-        Returns what else it names, when the call is first made.
-    theirs : sequence of str
-        The packages whose lines are told.
-    name : str, optional
-        What it is called; by default its text.
+    Its arrays are those of the ``inputs``, as NumPy's, that it names. ``scope`` returns what else
+    it names, when the call is first made. By default its name is its text.
 
     Raises
     ------
@@ -231,7 +196,7 @@ class TextCall(Certifiable):
         self._inputs = inputs
 
     @cached_property
-    def arrays(self) -> list[Any]:  # type: ignore[override]
+    def arrays(self) -> list[Any]:
         """The arrays that the expression names."""
         return [plain_numpy().asarray(self._inputs[name]) for name in self.names]
 
@@ -244,3 +209,9 @@ class TextCall(Certifiable):
     def call(self, xp: Any, arrays: Sequence[Any]) -> Any:
         """Return the value of the expression."""
         return self._function(xp, *arrays)
+
+
+# A call that can be made with the arrays of any library, ``call.call(xp, arrays)``. Reports have
+# its ``name``, in one line; ``names`` are those of its ``arrays``, which are NumPy's. If something
+# goes wrong, it is told which line did it of the packages that are ``theirs``.
+Call = Differentiable | TextCall

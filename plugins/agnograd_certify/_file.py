@@ -45,7 +45,7 @@ class CallsFile(NamedTuple):
     environment : dict
         Environment variables that must be there when libraries are imported.
     calls : list of TextCall
-        The calls; nothing is imported before the first is made, or ``prepare`` is called.
+        The calls, which can be made once ``prepare`` has been called.
     prepare : callable
         Imports the library, runs the setup and makes the inputs; raises ``CallsError``.
     """
@@ -58,14 +58,7 @@ class CallsFile(NamedTuple):
 
 
 def read_calls(path: Path, library: str | None = None) -> CallsFile:
-    """Return the calls of a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    library : str, optional
-        The module that is certified; by default what the file says.
+    """Return the calls of a file; the library that is certified is by default what the file says.
 
     Raises
     ------
@@ -76,24 +69,31 @@ def read_calls(path: Path, library: str | None = None) -> CallsFile:
     library = library or found.get("library")
     if not library:
         raise CallsError(f'{path}: library = "name" says which module is certified')
-    inputs, scope = _Inputs(found.get("inputs", {}), path), _Scope(path, library, found)
-    inputs.scope = scope
-    calls, names = [], set()
+    scope: dict[str, Any] = {}
+    arrays = dict.fromkeys(found.get("inputs", {}))
+    calls: list[TextCall] = []
     for number, entry in enumerate(_entries(found, path), 1):
         text, name = (entry, None) if isinstance(entry, str) else (entry["call"], entry.get("name"))
         try:
-            call = TextCall(text, inputs, scope, (library.partition(".")[0],), name)
+            call = TextCall(text, arrays, lambda: scope, (library.partition(".")[0],), name)
         except SyntaxError as error:
             raise CallsError(f"{path}: call {number}, {text!r}: {error.msg}") from error
-        if call.name in names:
+        if call.name in {each.name for each in calls}:
             raise CallsError(f"{path}: two calls are named {call.name!r}")
-        names.add(call.name)
         calls.append(call)
 
     def prepare() -> None:
-        scope()
-        for call in calls:
-            _ = call.arrays
+        try:
+            scope.update(_scope(library, found.get("setup", "")))
+        except Exception as error:
+            raise CallsError(f"{path}: the setup of {library} fails with {_told(error)}") from error
+        for name in dict.fromkeys(name for call in calls for name in call.names):
+            try:
+                arrays[name] = _array(name, found["inputs"][name], scope)
+            except Exception as error:
+                raise CallsError(
+                    f"{path}: input {name!r} is not an array: {_told(error)}"
+                ) from error
 
     environment = {str(name): str(value) for name, value in found.get("environment", {}).items()}
     return CallsFile(path, library, environment, calls, prepare)
@@ -138,70 +138,31 @@ def _says_something(line: str) -> bool:
     return bool(line.strip()) and not line.strip().startswith("#")
 
 
-class _Scope:
-    """What calls name besides arrays: made once, when it is first needed."""
-
-    def __init__(self, path: Path, library: str, found: Mapping[str, Any]) -> None:
-        self._path, self._library, self._setup = path, library, found.get("setup", "")
-        self._made: dict[str, Any] | None = None
-
-    def __call__(self) -> dict[str, Any]:
-        if self._made is None:
-            np, library = plain_numpy(), self._library
-            try:
-                module = import_module(library)
-                root = import_module(library.partition(".")[0])
-                own = {root.__name__: root, library.rpartition(".")[2]: module}
-                self._made = {"np": np, "numpy": np} | own | self._run(own | {"np": np})
-            except Exception as error:
-                raise CallsError(
-                    f"{self._path}: the setup of {library} fails with {type(error).__name__}: "
-                    f"{error}"
-                ) from error
-        return self._made
-
-    def _run(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the setup as the body of a function, whose variables it returns."""
-        tree = ast.parse(self._setup)
-        if not tree.body:
-            return {}
+def _scope(library: str, setup: str) -> dict[str, Any]:
+    """Return what calls name besides arrays: the library, NumPy, and what the setup defines."""
+    module, root = import_module(library), import_module(library.partition(".")[0])
+    own = {root.__name__: root, library.rpartition(".")[2]: module, "np": plain_numpy()}
+    scope = {"numpy": plain_numpy(), **own}
+    tree = ast.parse(setup)
+    if tree.body:
         # What it defines are variables of a function, so that its functions see each other.
         function: Any = ast.parse("def setup():\n    return locals()").body[0]
         function.body[:0] = tree.body
         text = ast.unparse(ast.fix_missing_locations(function)) + "\n"
-        found: dict[str, Any] = function_from(text, {"__name__": "", **own}, keep=False)()
-        return found
+        scope |= function_from(text, {"__name__": "", **own}, keep=False)()
+    return scope
 
 
-class _Inputs(Mapping[str, Any]):
-    """Arrays by name: numbers and lists as they are, and text as an expression."""
+def _array(name: str, value: Any, scope: Mapping[str, Any]) -> Any:
+    """Return an input as an array: numbers and lists as they are, and text as an expression."""
+    if isinstance(value, str):
+        text = f"def {name}():\n    return {value.strip()}\n"
+        value = function_from(text, {"__name__": "", **scope}, keep=False)()
+    array = plain_numpy().asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"its dtype is {array.dtype}")
+    return array
 
-    scope: Callable[[], Mapping[str, Any]]
 
-    def __init__(self, given: Mapping[str, Any], path: Path) -> None:
-        self._given, self._path, self._made = given, path, dict[str, Any]()
-
-    def __iter__(self) -> Any:
-        return iter(self._given)
-
-    def __len__(self) -> int:
-        return len(self._given)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            np, value = plain_numpy(), self._given[name]
-            try:
-                if isinstance(value, str):
-                    text = f"def {name}():\n    return {value.strip()}\n"
-                    value = function_from(text, {"__name__": "", **self.scope()}, keep=False)()
-                array = np.asarray(value)
-                if array.dtype.kind not in "biufc":
-                    raise TypeError(f"its dtype is {array.dtype}")
-            except CallsError:
-                raise
-            except Exception as error:
-                raise CallsError(
-                    f"{self._path}: input {name!r} is not an array: {type(error).__name__}: {error}"
-                ) from error
-            self._made[name] = array
-        return self._made[name]
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

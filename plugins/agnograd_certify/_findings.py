@@ -143,14 +143,7 @@ def innermost(
     """Return the file, line and function of the innermost frame in the certified library.
 
     Where none is, it is the innermost one in code of neither agnograd, Python, nor an array
-    library; None if there is none of these either.
-
-    Parameters
-    ----------
-    frames : sequence of tuple
-        Frames with their lines, the innermost one last.
-    theirs : sequence of str
-        The packages of the certified library.
+    library; None if there is none of these either. The innermost of the given frames is the last.
     """
     for others in (False, True):
         for frame, line in reversed(frames):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agnograd import errors
-from agnograd.testing.gaps import Gap
-from agnograd_certify._report import write
+from agnograd.testing.gaps import Gap, exception_named
+from agnograd.testing.page import write
 
 __all__ = ["Compared", "against", "cell_name", "gap_of", "write_gaps"]
 
@@ -40,19 +38,11 @@ def cell_name(cell: dict[str, Any]) -> str:
 
 
 def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]], whole: bool = True) -> Compared:
-    """Compare what was found with known gaps; a cell that is known gets the reason.
+    """Compare what was found with known gaps; a cell that is known gets the reason as its "gap".
 
     A gap is stale if it means something that was run, and nothing of that is bad with the exception
-    that it names. One that means a backend or a check that was not run is left as it is.
-
-    Parameters
-    ----------
-    gaps : sequence of Gap
-        What is known.
-    cells : sequence of dict
-        What was found. ``cell["gap"]`` becomes the reason of the gap, if there is one.
-    whole : bool
-        Whether all calls were run: then a gap of a call that there is not is stale, too.
+    that it names. One that means a backend or a check that was not run is left as it is. Where the
+    ``whole`` file of calls was run, a gap of a call that there is not is stale, too.
     """
     new, used = [], set()
     for cell in cells:
@@ -83,27 +73,15 @@ def _end(gap: Gap) -> Gap:
 
 def gap_of(gaps: Iterable[Gap], cell: dict[str, Any]) -> Gap | None:
     """Return the gap that a bad cell is, with the exception that it names."""
-    name, kind = cell_name(cell), _kind(cell["error"])
+    name, kind = cell_name(cell), exception_named(cell["error"]) or Exception
     return next((gap for gap in gaps if gap.is_of(name) and issubclass(kind, gap.error)), None)
-
-
-def _kind(name: str) -> type[BaseException]:
-    found = getattr(builtins, name, None) or getattr(errors, name, None)
-    return found if isinstance(found, type) and issubclass(found, BaseException) else Exception
 
 
 def write_gaps(path: Path, cells: Sequence[dict[str, Any]], known: Sequence[Gap]) -> int:
     """Write a file of gaps for all that is bad, and return how many lines it has.
 
-    Parameters
-    ----------
-    path : Path
-        The file, which is written whole or not at all.
-    cells : sequence of dict
-        What was found.
-    known : sequence of Gap
-        The gaps that were known: those that still are keep their lines and reasons, as do those
-        of backends and checks that were not run.
+    Known gaps that still are there keep their lines and reasons, as do those of backends and checks
+    that were not run.
     """
     lines: dict[str, dict[str, None]] = {}
     for cell in cells:
@@ -111,7 +89,7 @@ def write_gaps(path: Path, cells: Sequence[dict[str, Any]], known: Sequence[Gap]
             continue
         gap = gap_of(known, cell)
         if gap is not None:
-            reason, line = gap.reason, _line(gap)
+            reason, line = gap.reason, str(gap)
         else:
             reason = f"{cell['status']}: {cell['reason']}"
             reason += f" ({cell['where']})" if cell["where"] else ""
@@ -120,11 +98,7 @@ def write_gaps(path: Path, cells: Sequence[dict[str, Any]], known: Sequence[Gap]
     judged = _judged(known, cells, whole=True)
     for gap in known:
         if gap not in judged:
-            lines.setdefault(gap.reason, {})[_line(gap)] = None
+            lines.setdefault(gap.reason, {})[str(gap)] = None
     groups = [f"# {reason}\n" + "\n".join(listed) + "\n" for reason, listed in lines.items()]
     write(path, "\n".join([HEAD, *groups]))
     return sum(map(len, lines.values()))
-
-
-def _line(gap: Gap) -> str:
-    return f"{gap.error.__name__} {gap.pattern}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import agnograd as ag
@@ -15,7 +15,7 @@ from agnograd_certify._findings import Finding, of_error, place_of, short
 from agnograd_certify._locator import Locator
 from agnograd_certify._probe import ATOL, RTOL, Probe, tolerance
 
-__all__ = ["Gradient", "array_of", "listening", "texts", "unsupported"]
+__all__ = ["Gradient", "array_of", "listening", "on_raw", "texts", "unsupported"]
 
 
 @contextlib.contextmanager
@@ -37,15 +37,19 @@ def array_of(xp: Any, array: Any) -> Any:
     return xp.reshape(xp.asarray(array.ravel().tolist(), dtype=dtype), array.shape)
 
 
+def on_raw(probe: Probe, xp: Any, arrays: Sequence[Any]) -> list[Any]:
+    """Return the leaves of the call's result for raw arrays of a namespace's backend."""
+    raw = [array_of(xp, array).data for array in arrays]
+    return probe.run(xp.empty(0)._domain.raw, raw)
+
+
 def unsupported(probe: Probe, xp: Any) -> Finding | None:
     """Return why the library does not take raw arrays of a backend; None where it does."""
-    kept = xp.empty(0)
     try:
-        raw = [array_of(xp, array).data for array in probe.arrays]
-        results = probe.run(kept._domain.raw, raw)
+        results = on_raw(probe, xp, probe.arrays)
     except Exception as error:
         return of_error("unsupported", error, probe.subject.theirs)
-    kind = type(kept.data)
+    kind = type(xp.empty(0).data)
     foreign = [leaf for leaf in results if not isinstance(leaf, kind | float | complex)]
     if foreign:
         return Finding("unsupported", f"the result is a {type(foreign[0]).__name__}")
@@ -54,13 +58,6 @@ def unsupported(probe: Probe, xp: Any) -> Finding | None:
 
 class Gradient:
     """What a call and a pass through it come to on a backend.
-
-    Parameters
-    ----------
-    probe : Probe
-        The call.
-    backend : str
-        The backend.
 
     Attributes
     ----------
@@ -123,11 +120,8 @@ class Gradient:
     def judged(self, usual: Gradient | None = None) -> Finding:
         """Return what comes of comparing with differences.
 
-        Parameters
-        ----------
-        usual : Gradient, optional
-            That on numpy's Variables. If it went well, and no warning told that a gradient is lost,
-            it is taken for the reference, which is quicker.
+        Where the gradient on numpy's Variables is given, went well, and no warning told that a
+        gradient is lost, it is taken for the reference, which is quicker.
         """
         if self.problem is not None:
             return self.problem

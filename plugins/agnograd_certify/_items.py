@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +22,7 @@ __all__ = ["Certificate", "DifferentiableItem", "Settings"]
 
 
 class Settings:
-    """What the options say, and the calls that were found.
-
-    Parameters
-    ----------
-    config : pytest.Config
-        The options.
-    """
+    """What the options say, and the calls that were found."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -75,10 +68,6 @@ class Settings:
             number += 1
             title = f"{call.name} #{number}"
         return title, call
-
-    def certificate(self) -> Certificate:
-        """Return the certificate of the run."""
-        return Certificate(self)
 
 
 def _declared(obj: object) -> Iterator[Differentiable]:
@@ -151,13 +140,7 @@ class DifferentiableItem(pytest.Item):
 
 
 class Certificate:
-    """What a run came to.
-
-    Parameters
-    ----------
-    settings : Settings
-        What the options say.
-    """
+    """What a run came to: a plugin of pytest's that collects results, and writes and says them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._cells = settings, list[dict[str, Any]]()
@@ -166,41 +149,32 @@ class Certificate:
         self._told: dict[str, Any] = {}
         self._written: list[Path] = []
 
-    def note(self, found: dict[str, Any]) -> None:
+    def pytest_runtest_logreport(self, report: Any) -> None:
         """Note what came of a call."""
-        self._cells += found["cells"]
-        self._libraries[found["library"]] = None
+        found = getattr(report, "agnograd_certify", None)
+        if found is not None:
+            self._cells += found["cells"]
+            self._libraries[found["library"]] = None
 
-    def finish(self) -> bool:
-        """Write the files, and return whether a known gap is not one any more."""
-        new, stale = against(self._settings.gaps, self._cells, whole=False)
-        library, seconds = ", ".join(self._libraries), time.perf_counter() - self._began
-        found = _report.report(library, self._cells, self._settings.checks, seconds, stale, new)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the files; known gaps that are none any more fail the run."""
+        settings, seconds = self._settings, time.perf_counter() - self._began
+        new, stale = against(settings.gaps, self._cells, whole=False)
+        library = ", ".join(self._libraries)
+        found = _report.report(library, self._cells, settings.checks, seconds, stale, new)
         self._told = found
-        for option in ("html", "json", "badge"):
-            path = self._settings.path(option)
-            if path is None:
-                continue
-            if option == "badge":
-                _report.write_badge(path, found)
-            else:
-                text = _report.page(found) if option == "html" else json.dumps(found, indent=1)
-                _report.write(path, text)
-            self._written.append(path)
-        return bool(stale)
+        paths = {kind: settings.path(kind) for kind in ("html", "json", "badge")}
+        self._written = [*_report.written(found, paths)]
+        if stale and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def summarise(self, terminal: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the figures."""
-        found = self._told
-        if not found:
+        if not self._told:
             return
-        terminal.section("differentiable")
-        for line in found["stale"]:
-            terminal.line(f"stale  {line}", red=True)
-        terminal.line(
-            f"{found['right']} of {found['total']} calls are differentiable on "
-            f"{', '.join(self._settings.backends)}; {found['new']} new findings, "
-            f"{found['known']} known gaps, {len(found['stale'])} stale"
-        )
+        terminalreporter.section("differentiable")
+        for line in self._told["stale"]:
+            terminalreporter.line(f"stale  {line}", red=True)
+        terminalreporter.line(_report.summary(self._told, self._settings.backends))
         for path in self._written:
-            terminal.line(f"written: {path}")
+            terminalreporter.line(f"written: {path}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from traceback import walk_stack
 from typing import Any
 
 from agnograd.hookspecs import hookimpl
@@ -15,17 +16,8 @@ __all__ = ["Locator"]
 class Locator:
     """A plugin that notes where ops are called, and which of them a pass goes wrong at.
 
-    Parameters
-    ----------
-    theirs : sequence of str
-        The packages whose lines are told.
-
-    Attributes
-    ----------
-    where : str
-        The line; empty as long as nothing went wrong.
-    op : str
-        The op that was called there.
+    ``op`` is that op, and ``where`` the line of the packages ``theirs`` that called it; both are
+    empty as long as nothing went wrong.
     """
 
     def __init__(self, theirs: Sequence[str]) -> None:
@@ -37,10 +29,7 @@ class Locator:
     @hookimpl
     def forward_preprocess(self, op: Any) -> None:
         """Note where an op is called."""
-        frames, frame = [], sys._getframe(1)
-        while frame is not None:
-            frames.append((frame, frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
+        frames = [*walk_stack(sys._getframe(1))]
         found = innermost(frames[::-1], self._theirs)
         if found is not None:
             self._places[id(op)] = (op, *found)

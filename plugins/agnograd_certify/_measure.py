@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import agnograd as ag
 from agnograd.errors import ArgumentError
 from agnograd.extend import Lock, backend_named
-from agnograd_certify._calls import Certifiable, Differentiable
+from agnograd_certify._calls import Call, Differentiable
 from agnograd_certify._findings import BAD, CHECKS, Finding, of_error
 from agnograd_certify._gradient import Gradient, listening, texts, unsupported
 from agnograd_certify._more import Further
@@ -83,14 +83,14 @@ class Measured:
 
     Parameters
     ----------
-    call : Certifiable
+    call : Call
         The call.
     by_numpy : bool
         Whether gradients on numpy's Variables are the reference of other backends, where they are
         there. It is quicker, for calls whose gradients on numpy are certified, too.
     """
 
-    def __init__(self, call: Certifiable, by_numpy: bool = False) -> None:
+    def __init__(self, call: Call, by_numpy: bool = False) -> None:
         self._theirs, self._by_numpy = call.theirs, by_numpy
         self._broken: Finding | None = None
         with listening() as self._usual:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,11 +11,11 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.testing.differences import Problem, cotangents, difference, drawn, gradient
-from agnograd.testing.host import all_on_host, inner
+from agnograd.testing.host import all_on_host, bits_of, inner
 from agnograd_certify._calls import plain_numpy
 from agnograd_certify._findings import Finding, of_error
-from agnograd_certify._gradient import array_of, listening
-from agnograd_certify._probe import Probe, is_inexact
+from agnograd_certify._gradient import array_of, listening, on_raw
+from agnograd_certify._probe import Probe, bends, is_inexact
 
 __all__ = ["Further"]
 
@@ -26,14 +27,7 @@ ROUNDING = 1e-7  # of what is computed twice, in another order
 class Further:
     """A call on a backend, in terms of its arrays that are differentiated.
 
-    Each method is a check, and returns what it came to.
-
-    Parameters
-    ----------
-    probe : Probe
-        The call.
-    backend : str
-        The backend.
+    Each public method but ``check`` is a check; it returns what is not right.
     """
 
     def __init__(self, probe: Probe, backend: str) -> None:
@@ -61,57 +55,55 @@ class Further:
         with ag.no_grad():
             return cotangents(self._problem(*self._problem.values), seed=1)
 
-    def _moved(self, by: float) -> list[Any]:
-        """Return the arrays, each a bit from where it is, in another direction for each element."""
-        rng = random.Random(3)
-        moved = []
-        for value in self._problem.values:
-            along = drawn(value, rng)
-            moved.append(_raw(value, value.data + by * along.data))
-        return moved
+    @cached_property
+    def _names(self) -> list[str]:
+        return [self._probe.names[place] for place in self._probe.inexact]
+
+    @cached_property
+    def _members(self) -> tuple[list[Any], list[Any]]:
+        """The arrays, and others, of which each element is a bit from where it was."""
+        rng, values = random.Random(3), self._problem.values
+        return values, [_raw(x, x.data + STEP * drawn(x, rng).data) for x in values]
 
     def second(self) -> Finding | None:
         """Compare the gradient of the contracted gradient with differences of the gradient."""
-        problem, rng = self._problem, random.Random(2)
-        function = gradient(problem, self._weights)
-        outputs, pullback = ag.vjp(function, *problem.values)
+        values, rng = self._problem.values, random.Random(2)
+        function = gradient(self._problem, self._weights)
+        outputs, pullback = ag.vjp(function, *values)
         weights = cotangents(outputs, seed=2)
-        found = pullback(weights)
-        for place, value in enumerate(problem.values):
-            along = drawn(value, rng)
-            one = inner(all_on_host([found[place]]), all_on_host([along]))
-            other = difference(function, weights, self._line(place, along, STEP), STEP)
-            if not _near(one, other):
-                line = self._line(place, along, STEP / 2)
-                finer = difference(function, weights, line, STEP / 2)
-                if not _near(finer, other) or self._bends(function, weights, place, along):
-                    return Finding("not smooth", "differences of the gradient disagree")
-                name = self._probe.names[self._probe.inexact[place]]
-                return _second(name, one, other)
+        for place, g in enumerate(pullback(weights)):
+            found = self._second_of(place, g, drawn(values[place], rng), function, weights)
+            if found is not None:
+                return found
         return None
 
-    def _bends(self, function: Any, weights: list[Any], place: int, along: Any) -> bool:
-        """Return whether slopes from both sides differ by as much for a smaller step: a kink."""
-        bends = []
-        for step in (STEP, STEP / 16):
-            line = self._line(place, along, step)
+    def _second_of(
+        self, place: int, g: Any, along: Any, function: Any, weights: list[Any]
+    ) -> Finding | None:
+        """Compare the gradient with respect to one array, which moves along a line."""
+
+        def moved(distance: float) -> list[Any]:
+            arrays = list(self._problem.values)
+            arrays[place] = _raw(along, arrays[place].data + distance * along.data)
+            return arrays
+
+        def slope(step: float) -> float:
+            return difference(function, weights, lambda k: moved(k * step), step)
+
+        def contracted(distance: float) -> float:
             with ag.no_grad():
-                at = [
-                    inner(all_on_host(weights), all_on_host(function(*line(k)))) for k in (-1, 0, 1)
-                ]
-            bends.append(abs(at[0] - 2 * at[1] + at[2]) / step)
-        coarse, fine = bends
-        return not fine <= max(0.5 * coarse, CLOSE * max(1.0, coarse))
+                return inner(all_on_host(weights), all_on_host(function(*moved(distance))))
 
-    def _line(self, place: int, along: Any, step: float) -> Callable[[int], list[Any]]:
-        """Return the arrays as a function of the steps that one of them has moved."""
-
-        def at(multiple: int) -> list[Any]:
-            moved = list(self._problem.values)
-            moved[place] = _raw(along, moved[place].data + multiple * step * along.data)
-            return moved
-
-        return at
+        one, other = inner(all_on_host([g]), all_on_host([along])), slope(STEP)
+        if _near(one, other):
+            return None
+        if not _near(slope(STEP / 2), other) or bends(contracted, STEP, CLOSE):
+            return Finding("not smooth", "differences of the gradient disagree")
+        name = self._names[place]
+        shown = f"{name}: the second derivative is {one:.9g}, by differences {other:.9g}"
+        if not math.isfinite(one):
+            return Finding("NaN", shown)
+        return Finding("lost" if one == 0 else "wrong", shown)
 
     def forward(self) -> Finding | None:
         """Compare a push of tangents with the gradient."""
@@ -126,41 +118,31 @@ class Further:
         shown = f"along a tangent the derivative is {one:.9g}, by the gradient {other:.9g}"
         return Finding("NaN" if one != one else "wrong", shown)
 
-    def _outcome(self, *variables: Any) -> Any:
+    def _outcome(self, *variables: Any) -> list[Any]:
         """Return the values, and the gradients."""
-        values = self._problem(*variables)
-        return values, gradient(self._problem, self._weights)(*variables)
-
-    def _singles(self) -> list[list[Any]]:
-        members = self._problem.values, self._moved(STEP)
-        outcomes = [self._outcome(*each) for each in members]
-        return [_on_host(values) + _on_host(found) for values, found in outcomes]
+        gradients = gradient(self._problem, self._weights)(*variables)
+        return [*self._problem(*variables), *gradients]
 
     def vmap(self) -> Finding | None:
         """Compare two members at once with single calls."""
-        pairs = zip(self._problem.values, self._moved(STEP), strict=True)
+        pairs = zip(*self._members, strict=True)
         stacked = [_raw(one, one._domain.raw.stack([one.data, other.data])) for one, other in pairs]
-        singles = self._singles()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ag.errors.BatchingWarning)
-            values, gradients = ag.vmap(self._outcome)(*stacked)
-        many = _on_host(values) + _on_host(gradients)
-        return self._differ([[each[k] for each in many] for k in range(2)], singles)
+            many = _on_host(ag.vmap(self._outcome)(*stacked))
+        return self._differ([[each[k] for each in many] for k in range(2)])
 
     def compiled(self) -> Finding | None:
         """Compare a compiled call, traced and run again, with the call."""
         _ = self._weights  # found before, as the program reads them
         run = ag.compile(self._outcome)
-        members = self._problem.values, self._moved(STEP)
-        outcomes = [run(*each) for each in members]
-        found = [_on_host(values) + _on_host(gradients) for values, gradients in outcomes]
-        return self._differ(found, self._singles())
+        return self._differ([_on_host(run(*each)) for each in self._members])
 
-    def _differ(self, found: Sequence[Any], expected: Sequence[Any]) -> Finding | None:
+    def _differ(self, found: Sequence[Any]) -> Finding | None:
         """Return where values and gradients are others than those of single calls."""
-        np, count = plain_numpy(), len(self._weights)
-        inexact = [self._probe.names[place] for place in self._probe.inexact]
-        names = [f"output {k}" for k in range(count)] + [f"the gradient of {x}" for x in inexact]
+        np, expected = plain_numpy(), [_on_host(self._outcome(*each)) for each in self._members]
+        names = [f"output {k}" for k in range(len(self._weights))]
+        names += [f"the gradient of {name}" for name in self._names]
         for member in range(2):
             for name, one, other in zip(names, found[member], expected[member], strict=True):
                 scale = ROUNDING * max(1.0, float(np.max(np.abs(other), initial=0)))
@@ -192,21 +174,12 @@ class Further:
 
     def _by_whom(self, arrays: Sequence[Any]) -> str:
         """Say whether the library's own results are of double precision, too."""
-        kept = self._xp.empty(0)
-        raw = [array_of(self._xp, each).data for each in arrays]
         try:
-            results = self._probe.run(kept._domain.raw, raw)
+            results = on_raw(self._probe, self._xp, arrays)
         except Exception:
             return "plain arrays of single precision are refused"
         wide = any(map(_is_wide, results))
         return "so it is for plain arrays" if wide else "for plain arrays it is not"
-
-
-def _second(name: str, one: float, other: float) -> Finding:
-    shown = f"{name}: the second derivative is {one:.9g}, by differences {other:.9g}"
-    if one != one or abs(one) == float("inf"):
-        return Finding("NaN", shown)
-    return Finding("lost" if one == 0 else "wrong", shown)
 
 
 def _near(one: float, other: float, close: float = CLOSE) -> bool:
@@ -226,7 +199,7 @@ def _on_host(arrays: Sequence[Any]) -> list[Any]:
 
 def _is_wide(out: Any) -> bool:
     """Return whether a result is an array of double precision; Python's numbers have none."""
-    return any(name in str(getattr(out, "dtype", "")) for name in ("float64", "complex128"))
+    return bits_of(getattr(out, "dtype", None)) == 64
 
 
 def _single(array: Any) -> Any:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 from agnograd.extend import is_array
-from agnograd_certify._calls import Certifiable, plain_numpy
+from agnograd_certify._calls import Call, plain_numpy
 
-__all__ = ["ATOL", "RTOL", "Probe", "floating", "is_inexact", "tolerance"]
+__all__ = ["ATOL", "RTOL", "Probe", "bends", "is_inexact", "tolerance"]
 
 STEP = 1e-3  # of the five-point formula
 RTOL, ATOL = 1e-5, 1e-7
 STENCIL = ((-2, 1), (-1, -8), (1, 8), (2, -1))  # Abramowitz and Stegun, 25.3.6
-
-
-def floating(result: Any) -> list[Any]:
-    """Return the arrays and numbers of a result that are floating-point or complex."""
-    return [leaf for leaf in _leaves(result) if is_inexact(leaf)]
 
 
 def _leaves(result: Any) -> Iterator[Any]:
@@ -46,22 +41,16 @@ def tolerance(reference: Any) -> float:
 
 
 class Probe:
-    """A call with its arrays in double precision, and weights that its results are contracted with.
+    """A call with arrays in double precision, and weights that its results are contracted with."""
 
-    Parameters
-    ----------
-    call : Certifiable
-        The call.
-    """
-
-    def __init__(self, call: Certifiable) -> None:
+    def __init__(self, call: Call) -> None:
         self.subject, self.names = call, call.names
         self.arrays = [_double(each) for each in call.arrays]
         self.inexact = [place for place, each in enumerate(self.arrays) if is_inexact(each)]
 
     def run(self, xp: Any, arrays: Sequence[Any]) -> list[Any]:
         """Return the floating-point leaves of the call's result."""
-        return floating(self.subject.call(xp, arrays))
+        return [leaf for leaf in _leaves(self.subject.call(xp, arrays)) if is_inexact(leaf)]
 
     def on_numpy(self, arrays: Sequence[Any]) -> list[Any]:
         """Return the leaves on plain NumPy; the call may change what it gets."""
@@ -127,13 +116,6 @@ class Probe:
 
         It is infinitely far off where the function is not smooth: where differences do not settle,
         or where it bends by as much for a smaller step, as it does at a kink.
-
-        Parameters
-        ----------
-        index : int
-            Which of the arrays.
-        place : tuple of int
-            Which element.
         """
         np, array = plain_numpy(), self.arrays[index]
         steps = [_step(array[place]) / 4**k for k in range(5)]
@@ -146,23 +128,25 @@ class Probe:
         best = int(np.argmin(off))
         # Where steps are long, of large numbers, slopes are small for any function that is bounded.
         value, scale = found[best + 1], max(STEP / steps[0], abs(found[best + 1]))
-        if off[best] > 1e-3 * scale or self._bends(index, place, steps[0], scale):
+        if off[best] > 1e-3 * scale:
             return value, np.inf
+        for direction in _directions(array):
+            at = partial(self._along, index, place, direction)
+            if bends(at, steps[0], 1e-5 * scale):
+                return value, np.inf
         return value, off[best]
 
-    def _bends(self, index: int, place: Any, step: float, scale: float) -> bool:
-        """Return whether slopes from both sides differ by as much for a smaller step."""
-        np, array = plain_numpy(), self.arrays[index]
-        here = self._at(index, place, 0.0)
-        for direction in _directions(array):
-            bends = []
-            for width in (step, step / 16):
-                sides = [self._at(index, place, sign * width * direction) for sign in (-1, 1)]
-                bends.append(float(np.max(np.abs(sides[0] - 2 * here + sides[1]))) / width)
-            coarse, fine = bends
-            if not fine <= max(0.5 * coarse, 1e-5 * scale):
-                return True
-        return False
+    def _along(self, index: int, place: Any, direction: complex, distance: float) -> Any:
+        return self._at(index, place, distance * direction)
+
+
+def bends(at: Callable[[float], Any], step: float, close: float) -> bool:
+    """Return whether slopes from both sides differ by as much for a smaller step: a kink."""
+    np, here, found = plain_numpy(), at(0.0), []
+    for width in (step, step / 16):
+        found.append(float(np.max(np.abs(at(-width) - 2 * here + at(width)))) / width)
+    coarse, fine = found
+    return not fine <= max(0.5 * coarse, close)
 
 
 def _step(value: complex) -> float:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from agnograd.errors import AgnogradError
 from agnograd.extend import library_of, versions
-from agnograd.testing.page import filled
+from agnograd.testing.page import page, write
 from agnograd_certify._findings import CHECKS, STATUSES, Finding
 
-__all__ = ["badge", "cell", "page", "report", "verdict", "write", "write_badge"]
+__all__ = ["cell", "report", "summary", "verdict", "written"]
 
 FORMAT = 1
 
@@ -55,20 +53,7 @@ def report(
 ) -> dict[str, Any]:
     """Return a certificate as plain data, which ``json`` can write.
 
-    Parameters
-    ----------
-    library : str
-        The module that is certified.
-    cells : sequence of dict
-        What was found, as ``cell`` returns it.
-    checks : sequence of str
-        The checks that were made.
-    seconds : float
-        How long it took.
-    stale, new : sequence
-        What a file of known gaps says too much, and what it does not say.
-    stopped : bool
-        Whether the run was stopped before its end.
+    ``stale`` is what a file of known gaps says too much, and ``new`` what it does not say.
     """
     backends = list(dict.fromkeys(each["backend"] for each in cells))
     right, total = verdict(cells)
@@ -82,7 +67,7 @@ def report(
         "stopped": stopped,
         "new": len(new),
         "known": sum("gap" in each for each in cells),
-        "stale": [f"{gap.error.__name__} {gap.pattern}" for gap in stale],
+        "stale": list(map(str, stale)),
         "counts": dict(Counter(each["status"] for each in cells)),
         "backends": {name: _library(name) for name in backends},
         "checks": {name: CHECKS[name] for name in checks},
@@ -110,38 +95,41 @@ def _library(name: str) -> str:
         return name
 
 
-def page(found: dict[str, Any]) -> str:
-    """Return a certificate as one page of HTML that needs nothing else."""
-    return filled(files(__package__).joinpath("page.html").read_text(encoding="utf-8"), found)
+def summary(found: dict[str, Any], backends: Iterable[str]) -> str:
+    """Return the figures of a certificate in one line."""
+    return (
+        f"{found['right']} of {found['total']} calls are differentiable on {', '.join(backends)}; "
+        f"{found['new']} new findings, {found['known']} known gaps, {len(found['stale'])} stale"
+    )
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+def written(found: dict[str, Any], paths: Mapping[str, Path | None]) -> Iterator[Path]:
+    """Write a certificate as a page, JSON and a badge where a path is given; yield these paths.
+
+    A badge is an SVG picture, or what shields.io makes one of if its name ends in .json.
+    """
+    for kind, path in paths.items():
+        if path is None:
+            continue
+        if kind == "html":
+            text = page("agnograd_certify", found)
+        elif kind == "json":
+            text = json.dumps(found, indent=1) + "\n"
+        else:
+            text = _badge(found, path.suffix == ".json")
+        write(path, text)
+        yield path
 
 
-def badge(found: dict[str, Any]) -> tuple[str, str]:
-    """Return what a badge says, and its colour."""
+def _badge(found: dict[str, Any], as_json: bool) -> str:
     right, total = found["right"], found["total"]
     share = right / total if total else 0.0
     colour = "#2e7d32" if total and right == total else "#b58100" if share >= 0.5 else "#b3261e"
-    return f"{right}/{total}", colour
-
-
-def write_badge(path: Path, found: dict[str, Any]) -> None:
-    """Write a badge: an SVG picture, or what shields.io makes one of if the name ends in .json."""
-    message, colour = badge(found)
-    if path.suffix == ".json":
-        told = {"schemaVersion": 1, "label": "differentiable", "message": message, "color": colour}
-        write(path, json.dumps(told) + "\n")
-    else:
-        write(path, _svg("differentiable", message, colour))
+    label, message = "differentiable", f"{right}/{total}"
+    if not as_json:
+        return _svg(label, message, colour)
+    told = {"schemaVersion": 1, "label": label, "message": message, "color": colour}
+    return json.dumps(told) + "\n"
 
 
 def _svg(label: str, message: str, colour: str) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,53 +21,28 @@ from agnograd_certify._report import cell
 
 __all__ = ["CallsRun"]
 
+Note = Callable[[int, int, list[dict[str, Any]]], None]
 
+
+@dataclass
 class CallsRun:
-    """What a file's calls come to.
+    """What a file's calls come to, on the backends that are named, or on all that are installed.
 
-    Parameters
-    ----------
-    calls : Path
-        The file.
-    library : str
-        The module that is certified.
-    backends : sequence of str or None
-        The backends; None for all whose libraries are installed.
-    checks : sequence of str
-        The checks.
-    environment : dict
-        Environment variables of the process.
-    timeout : float
-        The most seconds that a call may take on a backend.
-
-    Attributes
-    ----------
-    cells : list of dict
-        What was found, also if the run was stopped.
+    A call may take ``timeout`` seconds on a backend. ``cells`` is what was found, also if the run
+    was stopped.
     """
 
-    def __init__(
-        self,
-        calls: Path,
-        library: str,
-        backends: Sequence[str] | None,
-        checks: Sequence[str],
-        environment: dict[str, str],
-        timeout: float,
-    ) -> None:
-        self.cells: list[dict[str, Any]] = []
-        self._told = {
-            "calls": os.fspath(calls),
-            "library": library,
-            "backends": backends,
-            "checks": list(checks),
-        }
-        self._checks, self._timeout = checks, timeout
-        self._environment = os.environ | environment
-        self._done: list[tuple[str, str]] = []
-        self._total = 0
+    calls: Path
+    library: str
+    backends: Sequence[str] | None
+    checks: Sequence[str]
+    environment: dict[str, str]
+    timeout: float
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    _done: list[tuple[str, str]] = field(default_factory=list)
+    _total: int = 0
 
-    def __call__(self, note: Callable[[int, int, list[dict[str, Any]]], None]) -> None:
+    def __call__(self, note: Note) -> None:
         """Run everything; ``note`` gets how many pairs of calls and backends are done, of how many.
 
         Raises
@@ -81,23 +57,31 @@ class CallsRun:
             if begun is None:
                 raise CallsError(f"the setup of the calls ended the process: {ended.reason}")
             call, backend = begun
-            found = dict.fromkeys(self._checks, Finding("skipped")) | {"gradient": ended}
-            self._add(call, backend, [cell(call, backend, *each) for each in found.items()])
-            note(len(self._done), self._total, self.cells[-len(self._checks) :])
+            found = dict.fromkeys(self.checks, Finding("skipped")) | {"gradient": ended}
+            cells = [cell(call, backend, *each) for each in found.items()]
+            self._add(call, backend, cells, note)
 
-    def _add(self, call: str, backend: str, cells: list[dict[str, Any]]) -> None:
+    def _add(self, call: str, backend: str, cells: list[dict[str, Any]], note: Note) -> None:
         self.cells += cells
         self._done.append((call, backend))
+        note(len(self._done), self._total, cells)
 
-    def _until_it_ends(self, note: Any) -> tuple[tuple[str, str] | None, Finding | None]:
+    def _until_it_ends(self, note: Note) -> tuple[tuple[str, str] | None, Finding | None]:
         """Run a process to its end; return what it was at and why it ended, if not by itself."""
+        told = {
+            "calls": os.fspath(self.calls),
+            "library": self.library,
+            "backends": self.backends,
+            "checks": self.checks,
+            "done": self._done,
+        }
         command = [sys.executable, "-m", "agnograd_certify._worker"]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=self._environment,
+            env=os.environ | self.environment,
             start_new_session=True,  # an interrupt from the keyboard is for this process
         )
         assert process.stdin is not None
@@ -105,15 +89,15 @@ class CallsRun:
         begun: tuple[str, str] | None = None
         try:
             with contextlib.suppress(BrokenPipeError):  # it ended before it read that
-                process.stdin.write(json.dumps(self._told | {"done": self._done}))
+                process.stdin.write(json.dumps(told))
                 process.stdin.close()
             lines = _lines(process.stdout)
             while True:
                 try:
-                    line = lines.get(timeout=self._timeout)
+                    line = lines.get(timeout=self.timeout)
                 except queue.Empty:
-                    told = f"it took longer than {self._timeout:g} s; --timeout allows more"
-                    return begun, Finding("hung", told)
+                    reason = f"it took longer than {self.timeout:g} s; --timeout allows more"
+                    return begun, Finding("hung", reason)
                 if line is None:
                     code = process.wait()
                     return begun, Finding("crashed", f"the process ended with status {code}")
@@ -128,8 +112,7 @@ class CallsRun:
                     begun = tuple(message["begun"])
                 else:
                     call, backend = message["ended"]
-                    self._add(call, backend, message["cells"])
-                    note(len(self._done), self._total, message["cells"])
+                    self._add(call, backend, message["cells"], note)
         finally:
             _end(process)
             process.stdout.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,13 @@ from typing import Any
 
 import click
 
+import agnograd as ag
+from agnograd.errors import AgnogradError
+from agnograd.testing.gaps import read_gaps
 from agnograd.testing.page import check_writable
+from agnograd_certify import _report
+from agnograd_certify._findings import CHECKS
+from agnograd_certify._gaps import against, write_gaps
 
 __all__ = ["certify"]
 
@@ -67,7 +72,6 @@ def certify(
     The exit status is 0 if nothing is bad but known gaps, and all known gaps are still bad.
     """
     from agnograd_certify._file import CallsError, read_calls
-    from agnograd_certify._findings import CHECKS
     from agnograd_certify._measure import chosen_checks
     from agnograd_certify._run import CallsRun
 
@@ -81,9 +85,10 @@ def certify(
         names = chosen_checks(checks or CHECKS)
         known = _known(gaps, update_gaps)
         found = read_calls(calls, module)
-        _check_backends(backends)
+        for name in backends:  # before a process begins
+            ag.namespace(name)
         run = CallsRun(calls, module, backends or None, names, found.environment, timeout)
-    except ValueError as error:
+    except (ValueError, AgnogradError) as error:
         raise click.ClickException(str(error)) from error
     began, stopped = time.perf_counter(), False
     try:
@@ -109,22 +114,8 @@ def _no_calls(module: str) -> str:
     )
 
 
-def _check_backends(names: Sequence[str]) -> None:
-    """Raise if a backend is not there, before a process begins."""
-    import agnograd as ag
-    from agnograd.errors import AgnogradError
-
-    for name in names:
-        try:
-            ag.namespace(name)
-        except AgnogradError as error:
-            raise click.ClickException(str(error)) from error
-
-
 def _known(gaps: Path | None, update: bool) -> list[Any]:
     """Return the known gaps; there need be no file of them yet if it is to be written."""
-    from agnograd.testing.gaps import read_gaps
-
     if gaps is None or (update and not gaps.exists()):
         return []
     try:
@@ -137,8 +128,6 @@ def _known(gaps: Path | None, update: bool) -> list[Any]:
 
 def _written(gaps: Path, cells: list[dict[str, Any]], known: Sequence[Any]) -> list[Any]:
     """Write the known gaps, say what is new among them, and return them."""
-    from agnograd_certify._gaps import against, write_gaps
-
     _print(against(known, cells).new)
     click.echo(f"{gaps}: {write_gaps(gaps, cells, known)} known gaps")
     return _known(gaps, update=True)
@@ -172,29 +161,17 @@ def _conclude(
     reports: dict[str, Path | None],
 ) -> dict[str, Any]:
     """Write the reports, and print what is not right."""
-    from agnograd_certify import _report
-    from agnograd_certify._gaps import against
-
     new, stale = against(known, cells)
     stale = [] if stopped else stale
     told = _report.report(module, cells, checks, seconds, stale, new, stopped)
-    writers = {
-        "html": lambda path: _report.write(path, _report.page(told)),
-        "json": lambda path: _report.write(path, json.dumps(told, indent=1) + "\n"),
-        "badge": lambda path: _report.write_badge(path, told),
-    }
     _print(new)
-    for gap in stale:
-        click.echo(f"stale  {gap.error.__name__} {gap.pattern}")
-    click.echo(
-        f"{told['library']}: {told['right']} of {told['total']} calls are differentiable on "
-        f"{', '.join(told['backends'])}; {len(new)} new findings, {told['known']} known gaps, "
-        f"{len(stale)} stale; {told['seconds']} s" + (" (stopped)" if stopped else "")
-    )
-    for name, path in reports.items():
-        if path is not None:
-            writers[name](path)
-            click.echo(f"{path} is written")
+    for line in told["stale"]:
+        click.echo(f"stale  {line}")
+    figures = _report.summary(told, told["backends"])
+    end = " (stopped)" if stopped else ""
+    click.echo(f"{told['library']}: {figures}; {told['seconds']} s{end}")
+    for path in _report.written(told, reports):
+        click.echo(f"{path} is written")
     return told
 
 

@@ -6,12 +6,9 @@ Without this option it does nothing, and imports nothing.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from agnograd_certify._items import Certificate
 
 __all__: list[str] = []
 
@@ -45,11 +42,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker, and listen to results where they come together."""
     config.addinivalue_line("markers", MARKER)
     if config.getoption("differentiable"):
-        from agnograd_certify._items import Settings
+        from agnograd_certify._items import Certificate, Settings
 
-        config.stash[SETTINGS] = Settings(config)
+        settings = config.stash[SETTINGS] = Settings(config)
         if not hasattr(config, "workerinput"):  # pytest-xdist's workers report to one process
-            config.pluginmanager.register(_Listener(config), "agnograd-certify")
+            config.pluginmanager.register(Certificate(settings), "agnograd-certify")
 
 
 SETTINGS: pytest.StashKey[Any] = pytest.StashKey()
@@ -76,25 +73,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     if report.when == "call" and isinstance(found, dict):
         report.agnograd_certify = found
     return report
-
-
-class _Listener:
-    """Collects results, writes what was asked for, and says what was found."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._certificate: Certificate = config.stash[SETTINGS].certificate()
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note a result."""
-        found = getattr(report, "agnograd_certify", None)
-        if found is not None:
-            self._certificate.note(found)
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the files; known gaps that are none any more fail the run."""
-        if self._certificate.finish() and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the summary."""
-        self._certificate.summarise(terminalreporter)

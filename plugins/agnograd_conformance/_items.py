@@ -40,31 +40,30 @@ class Failures(Exception):  # noqa: N818 - several
 
 def selection_of(config: pytest.Config) -> Selection:
     """Return what the options select."""
-    return Selection(
-        config.getoption("agnograd_backend") or os.environ.get("AGNOGRAD_BACKEND") or "numpy",
-        tuple(config.getoption("agnograd_ops") or ()),
-        tuple(config.getoption("agnograd_checks") or ()),
-        config.getoption("agnograd_quick"),
-        config.getoption("agnograd_double"),
-        config.getoption("agnograd_explore"),
-        tuple(config.getoption("agnograd_few") or ()),
-        config.getoption("agnograd_lowering"),
-    )
+    given: dict[str, Any] = {}
+    for name in Selection._fields:
+        value = config.getoption(f"agnograd_{name}")
+        given[name] = tuple(value) if isinstance(value, list) else value
+    given["backend"] = given["backend"] or os.environ.get("AGNOGRAD_BACKEND") or "numpy"
+    return Selection(**given)
 
 
 class Suite(pytest.Directory):
     """All that is selected, as a collector of ops."""
 
+    selection: Selection
+    gaps: Sequence[Gap]
+
     def collect(self) -> Iterator[pytest.Collector]:
         """Yield a collector for each op."""
-        selection = selection_of(self.config)
+        self.selection = selection_of(self.config)
         try:
-            found = cells(selection)
-            gaps = _gaps(self.config, selection, found)
+            found = cells(self.selection)
+            self.gaps = _gaps(self.config, self.selection, found)
         except (SelectionError, BackendError, GapError, AgnogradError, OSError) as error:
             raise self.CollectError(f"agnograd conformance: {error}") from error
         for op, group in groupby(found, key=lambda cell: cell.op):
-            yield Op.from_parent(self, name=op, cells=list(group), gaps=gaps, selection=selection)
+            yield Op.from_parent(self, name=op, cells=list(group), suite=self)
 
 
 def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) -> list[Gap]:
@@ -88,43 +87,33 @@ def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) ->
 class Op(pytest.Collector):
     """One op."""
 
-    def __init__(
-        self, *, cells: Sequence[Cell], gaps: Sequence[Gap], selection: Selection, **options: Any
-    ) -> None:
+    def __init__(self, *, cells: Sequence[Cell], suite: Suite, **options: Any) -> None:
         super().__init__(**options)
-        self.cells = cells
-        self.gaps = gaps
-        self.selection = selection
+        self.cells, self.suite = cells, suite
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each check and dtype."""
         for cell in self.cells:
-            name = f"{cell.check}[{cell.dtype}-{self.selection.backend}]"
-            yield Item.from_parent(
-                self, name=name, cell=cell, gaps=self.gaps, selection=self.selection
-            )
+            name = f"{cell.check}[{cell.dtype}-{self.suite.selection.backend}]"
+            yield Item.from_parent(self, name=name, cell=cell, suite=self.suite)
 
 
 class Item(pytest.Item):
     """One check of one op in one precision, on all its samples."""
 
-    def __init__(
-        self, *, cell: Cell, gaps: Sequence[Gap], selection: Selection, **options: Any
-    ) -> None:
+    def __init__(self, *, cell: Cell, suite: Suite, **options: Any) -> None:
         super().__init__(**options)
-        self.cell = cell
-        self.gaps = gaps
-        self.selection = selection
+        self.cell, self.suite = cell, suite
         self.result: dict[str, Any] | None = None
 
     def runtest(self) -> None:
         """Run the check on each sample; all that fail are reported."""
         start = time.perf_counter()
-        with backend_named(self.selection.backend).conformance():
-            outcomes = [run(self.cell.check, trial, self.gaps) for trial in self.cell.trials]
+        with backend_named(self.suite.selection.backend).conformance():
+            outcomes = [run(self.cell.check, trial, self.suite.gaps) for trial in self.cell.trials]
         self.result = result(self.cell, outcomes, time.perf_counter() - start)
         failed = [each for each in outcomes if each.status == "failed"]
-        if failed and not self.selection.explore:  # what is drawn at random is not graded
+        if failed and not self.suite.selection.explore:  # what is drawn at random is not graded
             raise Failures(failed)
         if all(each.status == "skipped" for each in outcomes):
             pytest.skip("; ".join(dict.fromkeys(each.message for each in outcomes)))

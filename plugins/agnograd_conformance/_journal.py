@@ -14,13 +14,6 @@ class Journal:
 
     A library may take the whole process down with it: then the file says which checks were
     running. What ends well is written once more, in order.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    report : dict
-        The report, without results.
     """
 
     def __init__(self, path: Path, report: dict[str, Any]) -> None:

@@ -10,43 +10,35 @@ from typing import Any
 
 import pytest
 
+from agnograd.testing.page import page, write
 from agnograd_conformance._items import selection_of
 from agnograd_conformance._journal import Journal
-from agnograd_conformance._page import page
 from agnograd_conformance._report import counts, report
 
 __all__ = ["Reporter"]
 
 
 class Reporter:
-    """Collects results, and reports them.
+    """A plugin of pytest's that collects results, and reports them.
 
-    Parameters
-    ----------
-    config : pytest.Config
-        The options.
-    total : int or None
-        The number of items, if it is known.
+    ``total`` is the number of items, if it is known. There is a bar on a terminal, unless every
+    item is to be listed. ``error`` is why the suite cannot begin.
     """
 
     def __init__(self, config: pytest.Config, total: int | None) -> None:
-        self._config = config
         self._selection = selection_of(config)
         self._results: list[dict[str, Any]] = []
         self._failing = 0
         self._start = time.perf_counter()
-        target = config.getoption("agnograd_json")
-        self._journal = (
-            None if target is None else Journal(Path(target), report(self._selection, [], 0.0))
-        )
+        self.error: str | None = None
+        targets = {kind: config.getoption(f"agnograd_{kind}") for kind in ("json", "html")}
+        self._targets = {kind: Path(path) for kind, path in targets.items() if path is not None}
+        self._journal: Journal | None = None
+        if "json" in self._targets:
+            self._journal = Journal(self._targets["json"], report(self._selection, [], 0.0))
         self._bar: Any = None
         if sys.stdout.isatty() and config.get_verbosity() < 1:
             self._bar, self._task = _bar(self._selection.backend, total)
-
-    @property
-    def has_bar(self) -> bool:
-        """Whether there is a bar: on a terminal, unless every item is to be listed."""
-        return self._bar is not None
 
     def note(self, found: dict[str, Any]) -> None:
         """Note what came of an item."""
@@ -59,28 +51,41 @@ class Reporter:
             what = f"{found['op']}: {found['check']}{failing}"
             self._bar.update(self._task, advance=1, what=what)
 
-    def runs(self, name: str, now: bool) -> None:
-        """Note that an item runs now, or does not any more."""
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note what runs."""
         if self._journal is not None:
-            (self._journal.start if now else self._journal.stop)(name)
+            self._journal.start(nodeid)
 
-    def finish(self, unfinished: str | None = None) -> None:
-        """Take the bar away, and write the files; say why the run has not come to its end."""
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note what does not run any more."""
+        if self._journal is not None:
+            self._journal.stop(nodeid)
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Leave the terminal to the progress bar, if there is one."""
+        if self._bar is None or not hasattr(report, "agnograd"):
+            return None
+        return report.outcome, "", ""
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Take the bar away, and write the files, also when the run was stopped."""
+        stopped = self.error or session.shouldstop or session.shouldfail
+        if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            stopped = stopped or f"pytest ended with exit status {int(exitstatus)}"
         if self._bar is not None:
             self._bar.stop()
         if self._journal is not None:
             self._journal.close()
-        seconds = time.perf_counter() - self._start
+        seconds, unfinished = time.perf_counter() - self._start, str(stopped) if stopped else None
         self._report = report(self._selection, self._results, seconds, unfinished)
-        target = self._config.getoption("agnograd_json")
-        if target is not None:
-            _write(target, json.dumps(self._report) + "\n")
-        target = self._config.getoption("agnograd_html")
-        if target is not None:
-            _write(target, page([self._report]))
+        if "json" in self._targets:
+            write(self._targets["json"], json.dumps(self._report) + "\n")
+        if "html" in self._targets:
+            write(self._targets["html"], page("agnograd_conformance", [self._report]))
 
-    def summarise(self, terminal: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print what was found by op and check, and the figures."""
+        terminal = terminalreporter
         terminal.section("agnograd conformance")
         failed: dict[tuple[str, str], int] = {}
         for each in self._results:
@@ -99,10 +104,8 @@ class Reporter:
             f"of samples passed, {total['failed']} failed, {total['gaps']} known gaps, "
             f"{total['skipped']} do not apply"
         )
-        for name in ("json", "html"):
-            target = self._config.getoption(f"agnograd_{name}")
-            if target is not None:
-                terminal.line(f"written: {target}")
+        for path in self._targets.values():
+            terminal.line(f"written: {path}")
 
     def _explored(self, terminal: Any) -> None:
         """Print the first failure of each cell that was explored, as a script."""
@@ -134,9 +137,3 @@ def _bar(backend: str, total: int | None) -> tuple[Any, Any]:
     task = bar.add_task(backend, total=total, what="")
     bar.start()
     return bar, task
-
-
-def _write(target: str, text: str) -> None:
-    path = Path(target)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

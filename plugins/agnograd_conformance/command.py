@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from agnograd.testing import with_switches
-from agnograd.testing.page import check_writable
+from agnograd.testing.page import check_writable, page, write
 
 __all__ = ["conformance", "scoreboard"]
 
@@ -118,7 +118,6 @@ def _list() -> None:
 @click.option("--html", type=_file, required=True, help="The page to write.")
 def scoreboard(reports: tuple[Path, ...], html: Path) -> None:
     """Merge REPORTS of several backends, as JSON, into one page with a column for each."""
-    from agnograd_conformance._page import page
     from agnograd_conformance._report import ReportError, read
 
     try:
@@ -129,14 +128,8 @@ def scoreboard(reports: tuple[Path, ...], html: Path) -> None:
     twice = next((name for name in backends if backends.count(name) > 1), None)
     if twice is not None:
         raise click.ClickException(f"two reports are of backend {twice!r}: give one of each")
-    beside = html.with_name(f"{html.name}.{os.getpid()}")  # the page is written whole, or not
     try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_text(page(found), encoding="utf-8")
-            beside.replace(html)
-        finally:
-            beside.unlink(missing_ok=True)
+        write(html, page("agnograd_conformance", found))
     except OSError as error:
         raise click.ClickException(f"{html} cannot be written: {error}") from error
     click.echo(f"{html} is written")

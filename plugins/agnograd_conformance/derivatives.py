@@ -7,7 +7,7 @@ from typing import Any
 from agnograd import Variable, check_grad, jvp, no_grad
 from agnograd.extend import Rule
 from agnograd.testing.differences import Problem, cotangents, difference
-from agnograd.testing.host import all_on_host, assert_close, inner
+from agnograd.testing.host import all_on_host, assert_close, bits_of, inner
 from agnograd_conformance._case import arrays_in
 from agnograd_conformance._orders import derivative, gradient_of
 from agnograd_conformance._trial import Recorded, Trial
@@ -141,20 +141,12 @@ def _rules_keep_precision(call: Recorded, given: list[Variable]) -> None:
         if not callable(rule.function):
             continue
         returned = arrays_in(rule.function(*(known[each] for each in rule.names)))
-        bits = {_bits(x.dtype) for x in (*call.named[name], *call.raw_outputs)} - {0}
+        bits = {bits_of(x.dtype) for x in (*call.named[name], *call.raw_outputs)} - {0}
         for array in returned:
-            found = _bits(getattr(array, "dtype", None))
+            found = bits_of(getattr(array, "dtype", None))
             if found and not min(bits) <= found <= max(bits):
                 raise AssertionError(
                     f"the rule for {name!r} returns dtype {array.dtype}, where its input and the "
                     f"result have {sorted(bits)} bits a number: it is cast, which "
                     + ("loses precision" if found < min(bits) else "takes twice the memory")
                 )
-
-
-def _bits(dtype: Any) -> int:
-    """Return 32 or 64, the bits of a real number, or 0 for any other dtype."""
-    name = str(dtype)
-    return 32 * ("float32" in name or "complex64" in name) or 64 * (
-        "float64" in name or "complex128" in name
-    )

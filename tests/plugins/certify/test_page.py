@@ -2,8 +2,9 @@
 
 import pytest
 
+from agnograd.testing.page import page
 from agnograd_certify._findings import Finding
-from agnograd_certify._report import cell, page, report
+from agnograd_certify._report import cell, report
 
 MARKUP = "<b>f</b>(x)</script><!-- &amp;"
 CELLS = [
@@ -31,7 +32,7 @@ def opened(browser, tmp_path):
 
     def open_page(found, **options):
         path = tmp_path / "page.html"
-        path.write_text(page(found), encoding="utf-8")
+        path.write_text(page("agnograd_certify", found), encoding="utf-8")
         tab = browser.new_page(**options)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.on("request", lambda sent: sent.url.startswith("file:") or errors.append(sent.url))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agnograd_conformance._page import page
+from agnograd.testing.page import page
 
 CODE = 'import agnograd as ag\n\nprint("<b>&amp; </script>")\n'
 
@@ -63,7 +63,7 @@ def opened(browser, tmp_path):
 
     def open_page(*reports):
         path = tmp_path / "page.html"
-        path.write_text(page(reports), encoding="utf-8")
+        path.write_text(page("agnograd_conformance", reports), encoding="utf-8")
         tab = browser.new_page()
         tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.on("request", lambda sent: sent.url.startswith("file:") or errors.append(sent.url))
@@ -142,14 +142,14 @@ def test_several_reports_have_a_column_each_and_can_be_looked_into(opened):
 def test_what_a_report_says_is_data():
     odd = "</script><!--<script>alert(1)//-->\u2028 REPORTS & \"'"
     written = report("mine", failing=True) | {"library": odd}
-    text = page([written])
+    text = page("agnograd_conformance", [written])
     inside = text.split('id="reports">')[1].split("</script>")[0]
     assert "<" not in inside
     assert json.loads(inside) == [written]
 
 
 def test_a_page_is_one_file_that_holds_its_reports_unchanged():
-    text = page([report("mine", failing=True)])
+    text = page("agnograd_conformance", [report("mine", failing=True)])
     assert "http" not in text.replace("https://", "").lower() or "src=" not in text
     inside = text.split('id="reports">')[1].split("</script>")[0]
     assert json.loads(inside) == [report("mine", failing=True)]
