@@ -8,27 +8,17 @@ from typing import Any, NamedTuple
 from agnograd import autodiff
 from agnograd.extend import Backend, domain_named
 
-__all__ = ["gradients", "put", "scatter_add", "set_"]
+__all__ = ["gradients", "numbers", "put", "scatter_add", "set_"]
 
 Numbers = list[float]
 
 
 class _Place(NamedTuple):
-    """A key, what is given there, and what comes of three elements.
+    """A key as text and as a function of a namespace, and what comes of three elements there.
 
-    Attributes
-    ----------
-    text : str
-        The key as it is written.
-    make : callable
-        Makes the key of a namespace.
-    given : list of float, or float
-        What is added, and written.
-    added : list of float
-        The sum of it and zeros.
-    set : list of float or None
-        What writing it makes of 1, 2 and 4; at masks, what writing 9 makes of them. None where
-        the standard has no writes.
+    ``given`` is added, and written. ``added`` is the sum of it and zeros, and ``set`` what writing
+    it makes of 1, 2 and 4; at masks, what writing 9 makes of them. It is None where the standard
+    has no writes.
     """
 
     text: str
@@ -55,7 +45,7 @@ def scatter_add(backend: Backend, xp: Any) -> str | None:
     """Try what is added, also where positions repeat."""
     for place in _PLACES:
         given = _floats(xp, place.given)
-        found = _numbers(
+        found = numbers(
             backend, backend.scatter_add(xp.zeros_like(_ramp(xp)), place.make(xp), given)
         )
         if found != place.added:
@@ -67,7 +57,7 @@ def set_(backend: Backend, xp: Any) -> str | None:
     """Try writes to copies."""
     x = _ramp(xp)
     found = _of_writes(backend, lambda key, value: backend.set(x, key, value), xp)
-    changed = _numbers(backend, x) != [1, 2, 4]
+    changed = numbers(backend, x) != [1, 2, 4]
     return "it changes its argument" if changed else found
 
 
@@ -81,7 +71,7 @@ def _of_writes(backend: Backend, write: Callable[[Any, Any], Any], xp: Any) -> s
         if place.set is None:
             continue
         value = 9.0 if "mask" in place.text or place.given == [] else place.given
-        found = _numbers(backend, write(place.make(xp), _floats(xp, value)))
+        found = numbers(backend, write(place.make(xp), _floats(xp, value)))
         if found != place.set:
             return _differs(place, found, place.set)
     return None
@@ -102,7 +92,7 @@ def gradients(backend: Backend, xp: Any) -> str | None:
         ones = domain.Variable(xp.ones(read.shape, dtype=read.dtype), False)
         (g,) = autodiff.grad([read], [x], [ones])
         assert g is not None
-        found = _numbers(backend, g.data)
+        found = numbers(backend, g.data)
         expected = [1.0, 0.0, 2.0] if place.set is None else [float(k != 0) for k in place.added]
         if found != expected:
             return _differs(place, found, expected)
@@ -128,5 +118,6 @@ def _floats(xp: Any, values: float | Numbers) -> Any:
     return xp.asarray(values, dtype=xp.float32)
 
 
-def _numbers(backend: Backend, array: Any) -> Numbers:
+def numbers(backend: Backend, array: Any) -> Numbers:
+    """Return the elements of an array."""
     return [float(each) for each in backend.to_host(array).reshape(-1)]

@@ -106,17 +106,13 @@ def _of_indexing(declared: Capabilities, xp: Any) -> str | None:
     return None
 
 
-def _numbers(backend: Backend, array: Any) -> list[float]:
-    return [float(each) for each in backend.to_host(array).reshape(-1)]
-
-
 def _expecting(
     program: Callable[[Backend, Any], Any], expected: list[float]
 ) -> Callable[[Backend, Any], str | None]:
     """Return a trial of a program that gives an array, or fails."""
 
     def trial(backend: Backend, xp: Any) -> str | None:
-        found = _numbers(backend, program(backend, xp))
+        found = _at_keys.numbers(backend, program(backend, xp))
         return None if found == expected else f"it gives {found}, and should give {expected}"
 
     return trial
@@ -140,7 +136,7 @@ def _namespace(backend: Backend, xp: Any) -> str | None:
     ]
     for what, function, expected in cases:
         try:
-            found = _numbers(backend, function())
+            found = _at_keys.numbers(backend, function())
         except Exception as error:
             return f"{what} fails: {type(error).__name__}: {error}"
         if found != expected:
@@ -207,7 +203,7 @@ def _flat(backend: Backend, xp: Any) -> str | None:
         if view is None:
             continue
         view[1] = 1.0
-        first = _numbers(backend, array)
+        first = _at_keys.numbers(backend, array)
         view[1] = 0.0
         if first != [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]:
             return f"writing to the second element of what it gives for {name} makes it {first}"

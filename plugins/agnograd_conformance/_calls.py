@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import optree
@@ -15,7 +14,7 @@ from agnograd.testing.host import on_host
 from agnograd_conformance._case import Case, arrays_in
 from agnograd_conformance._trial import Trial
 
-__all__ = ["Calls", "Outcome"]
+__all__ = ["Calls", "Outcome", "stack"]
 
 Outcome = dict[str, Any]  # NumPy's arrays, by what they are
 
@@ -41,34 +40,60 @@ class Calls:
 
     def __init__(self, trial: Trial) -> None:
         self._trial, self._case = trial, trial.case()
-        self.composed, self.domain = self._case.op.composed, self._case.domain
-        self._arguments = _Arguments(self._case)
-        self.names, self.first = self._arguments.names, self._arguments.arrays
+        case = self._case
+        self.composed, self.domain = case.op.composed, case.domain
+        given: Any = (case.args, case.kwargs)
+        self._leaves, self._tree = optree.tree_flatten(given, none_is_leaf=True)
+        types: Any = case.domain.array_types
+        self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, types)]
+        paths = optree.tree_paths(given, none_is_leaf=True)
+        self.names = [case.names[paths[i][1]] for i in self._at]
+        self.first = self._arrays_of(case)
         self.second = self._other_arrays()
-        given = {self._case.names[place] for place in self._case.places}
+        differentiated = {case.names[place] for place in case.places}
         self.differentiated = [
             place
             for place, (name, x) in enumerate(zip(self.names, self.first, strict=True))
-            if trial.sample.order and name in given and is_inexact(x)
+            if trial.sample.order and name in differentiated and is_inexact(x)
         ]
         self.weights: list[Variable] = []
+
+    def _arrays_of(self, case: Case) -> list[Variable]:
+        given: Any = (case.args, case.kwargs)
+        leaves: list[Any] = optree.tree_leaves(given, none_is_leaf=True)
+        return [case.domain.wrap(leaves[i]) for i in self._at]  # two backends may serve one library
 
     def _other_arrays(self) -> list[Variable]:
         """Return the arrays of the second call; those of the first, if the op raises an error."""
         sample, trial = self._trial.sample, self._trial
         for changed in (sample.mapped(_changed), sample):
-            case = Case(changed, trial.backend, trial.seed + 1)
-            arguments = _Arguments(case)
+            arrays = self._arrays_of(Case(changed, trial.backend, trial.seed + 1))
             try:
-                arguments.call(arguments.arrays)
+                self.results(*arrays)
             except Exception:
                 continue
-            return arguments.arrays
+            return arrays
         return self.first
 
     def results(self, *arrays: Any) -> list[Any]:
         """Return the results of a call."""
-        return self._arguments.call(arrays)
+        leaves = list(self._leaves)
+        for i, x in zip(self._at, arrays, strict=True):
+            leaves[i] = x
+        given: Any = optree.tree_unflatten(self._tree, leaves)
+        out = self._case.after(self._case.called(*given))
+        return [each for each in arrays_in(out) if isinstance(each, Variable)]
+
+    def in_part(
+        self, function: Callable[..., Any], arrays: Sequence[Any]
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """Return a function of the arrays that have a gradient, and these; others are constants."""
+
+        def of_differentiated(*given: Any) -> Any:
+            filled = dict(enumerate(arrays)) | dict(zip(self.differentiated, given, strict=True))
+            return function(*filled.values())
+
+        return of_differentiated, [arrays[place] for place in self.differentiated]
 
     def outcome(self, *arrays: Any) -> tuple[list[Any], Sequence[Any]]:
         """Return the results of a call, and the gradients of these, contracted with cotangents."""
@@ -81,11 +106,8 @@ class Calls:
         if not self.differentiated:
             return function(*arrays), ()
 
-        def of_differentiated(*given: Any) -> list[Any]:
-            filled = dict(enumerate(arrays)) | dict(zip(self.differentiated, given, strict=True))
-            return function(*filled.values())
-
-        results, pullback = vjp(of_differentiated, *[arrays[i] for i in self.differentiated])
+        in_part, given = self.in_part(function, arrays)
+        results, pullback = vjp(in_part, *given)
         if not weights:  # of the first call
             self._trial.needs_sizes(results)
             weights += cotangents(results, seed=1)
@@ -101,45 +123,9 @@ class Calls:
         return {name: on_host(constant(x)) for name, x in found.items()}
 
 
-class _Arguments:
-    """The arguments of a case, with other arrays in place of theirs.
-
-    Attributes
-    ----------
-    arrays : list of Variable
-        All arrays among them, integers and booleans included.
-    names : list of str
-        The parameter that each of them is given for.
-    """
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
-        arguments: Any = [case.argument(place) for place in case.names]
-        self._leaves, self._tree = optree.tree_flatten(arguments, none_is_leaf=True)
-        owners: list[str] = []
-        for name, argument in zip(case.names.values(), arguments, strict=True):
-            owners += [name] * len(optree.tree_leaves(argument, none_is_leaf=True))
-        types: Any = case.domain.array_types
-        self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, types)]
-        wrap = case.domain.wrap  # two backends may serve one library
-        self.arrays: list[Variable] = [wrap(self._leaves[i]) for i in self._at]
-        self.names = [owners[i] for i in self._at]
-
-    def call(self, arrays: Sequence[Any]) -> list[Any]:
-        """Return the arrays that the op gives with other ones."""
-        case, xp = self._case, self._case.domain.namespace
-        leaves = list(self._leaves)
-        for i, x in zip(self._at, arrays, strict=True):
-            leaves[i] = x
-        given = dict(zip(case.names, optree.tree_unflatten(self._tree, leaves), strict=True))
-        args = [value for place, value in given.items() if isinstance(place, int)]
-        kwargs = {place: value for place, value in given.items() if isinstance(place, str)}
-        sample = case.sample
-        if sample.before is not None:
-            args[0] = sample.before(args[0], xp)
-        out = attrgetter(sample.op)(xp)(*args, **kwargs)
-        out = out if sample.after is None else sample.after(out, xp)
-        return [each for each in arrays_in(out) if isinstance(each, Variable)]
+def stack(arrays: Sequence[Any]) -> Any:
+    """Return the arrays of some members as one array."""
+    return arrays[0].__array_namespace__().stack(list(arrays))
 
 
 def _changed(value: Any) -> Any:

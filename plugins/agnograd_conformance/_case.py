@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -27,15 +28,6 @@ def op_of(sample: Sample) -> Op:
 
 class Case:
     """A sample on a backend, as a function of its differentiable arrays.
-
-    Parameters
-    ----------
-    sample : Sample
-        The sample.
-    backend : str
-        The name of the backend.
-    seed : int
-        Which arrays are drawn.
 
     Attributes
     ----------
@@ -87,13 +79,16 @@ class Case:
         given = arrays_in([list(self.args), list(self.kwargs.values())])
         return [each for each in given if isinstance(each, self.domain.array_types)]
 
-    def result(self, *inputs: Any) -> Any:
-        """Return what the op gives with other arrays in these places."""
-        xp = self.domain.namespace
-        args, kwargs = self.filled(*inputs)
+    def called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return what the op gives for other arguments."""
+        xp, args = self.domain.namespace, list(args)
         if self.sample.before is not None:
             args[0] = self.sample.before(args[0], xp)
         return attrgetter(self.sample.op)(xp)(*args, **kwargs)
+
+    def result(self, *inputs: Any) -> Any:
+        """Return what the op gives with other arrays in these places."""
+        return self.called(*self.filled(*inputs))
 
     def on_raw(self, *args: Any) -> Any:
         """Return what the op gives for raw arrays in place of its arguments by position."""
@@ -109,7 +104,11 @@ class Case:
                 kwargs[place] = value
         return args, kwargs
 
+    def after(self, out: Any) -> Any:
+        """Return what derivatives are checked of, given the op's result."""
+        after = self.sample.after
+        return out if after is None else after(out, self.domain.namespace)
+
     def __call__(self, *inputs: Any) -> Any:
         """Return what derivatives are checked of."""
-        out = self.result(*inputs)
-        return out if self.sample.after is None else self.sample.after(out, self.domain.namespace)
+        return self.after(self.result(*inputs))

@@ -12,8 +12,6 @@ from types import FrameType
 from typing import Any
 
 from agnograd import ops as known_ops
-from agnograd.extend import Op
-from agnograd_conformance._case import op_of
 from agnograd_conformance._trial import NotApplicable, Trial
 
 __all__ = ["mend"]
@@ -56,7 +54,7 @@ def _passes_on_numpy(check: Callable[[Trial], None], trial: Trial) -> bool:
 
 def _ran(check: Callable[[Trial], None], trial: Trial) -> Iterator[str]:
     """Yield the functions of the backend's own that run in a check, the last one first."""
-    folder = str(Path(inspect.getfile(type(trial.domain.backend))).parent)
+    folder = str(Path(_own_file(trial)).parent)
     codes: dict[Any, None] = {}
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -81,9 +79,9 @@ def _ran(check: Callable[[Trial], None], trial: Trial) -> Iterator[str]:
 def _raised(trial: Trial, error: BaseException) -> Iterator[str]:
     """Yield where an exception came from: the last line of the backend's or the op's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    owners = [inspect.getfile(type(trial.domain.backend))]
-    owners += [_file(rule.function) for rule in _op(trial).rules.values()]
-    folders = {str(Path(owner).parent) for owner in owners if owner}
+    codes = [getattr(rule.function, "__code__", None) for rule in trial.op.rules.values()]
+    owners = [_own_file(trial), *(code.co_filename for code in codes if code is not None)]
+    folders = {str(Path(owner).parent) for owner in owners}
     for frame in reversed(frames):
         if any(frame.filename.startswith(folder) for folder in folders):
             yield f"{_short(frame.filename)}:{frame.lineno} (raised there)"
@@ -91,7 +89,7 @@ def _raised(trial: Trial, error: BaseException) -> Iterator[str]:
 
 
 def _rules(trial: Trial) -> Iterator[str]:
-    op = _op(trial)
+    op = trial.op
     if op.composed:
         yield from _function(trial)
     for name, rule in op.rules.items():
@@ -100,13 +98,13 @@ def _rules(trial: Trial) -> Iterator[str]:
 
 
 def _batching(trial: Trial) -> Iterator[str]:
-    rule = _op(trial).batch
+    rule = trial.op.batch
     if rule is not None:
         yield f"{_where(rule) or _of_the_set(trial)} (batch)"
 
 
 def _function(trial: Trial) -> Iterator[str]:
-    op, backend = _op(trial), trial.domain.backend
+    op, backend = trial.op, trial.domain.backend
     if op.forward is not None and _where(op.forward):
         yield f"{_where(op.forward)} (the op's forward)"
         return
@@ -120,12 +118,8 @@ def _of_the_set(trial: Trial) -> str:
     return f"op set {op.chapter!r} of {op.distribution}"
 
 
-def _op(trial: Trial) -> Op:
-    return op_of(trial.sample)
-
-
-def _file(function: Any) -> str:
-    return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
+def _own_file(trial: Trial) -> str:
+    return inspect.getfile(type(trial.domain.backend))
 
 
 def _where(function: Any) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from agnograd import Variable, vjp
 from agnograd.testing.differences import Problem, constant, cotangents, gradient
-from agnograd.testing.host import all_on_host
+from agnograd.testing.host import all_on_host, assert_close
 from agnograd_conformance._case import arrays_in
 from agnograd_conformance._trial import Trial
 
-__all__ = ["derivative", "gradient_of"]
+__all__ = ["compare", "derivative", "gradient_of"]
 
 
 def derivative(trial: Trial, order: int) -> list[Any]:
@@ -28,6 +28,18 @@ def derivative(trial: Trial, order: int) -> list[Any]:
     if order not in trial.derivatives:
         trial.derivatives[order] = all_on_host(_computed(trial, order))
     return trial.derivatives[order]
+
+
+def compare(trial: Trial, other: Trial, orders: int, what: str, source: str) -> None:
+    """Compare the results of two trials' calls, and derivatives up to an order."""
+    names = trial.problem().names if orders else []
+    for order in range(orders + 1):
+        pairs = zip(derivative(trial, order), derivative(other, order), strict=True)
+        for index, (found, expected) in enumerate(pairs):
+            name = f"result {index}"
+            if order:
+                name = f"the derivative of order {order} for {names[index]}"
+            assert_close(what + name, found, expected, trial.tolerance, source)
 
 
 def _computed(trial: Trial, order: int) -> Sequence[Variable]:

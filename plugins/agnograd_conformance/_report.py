@@ -53,18 +53,9 @@ def report(
     seconds: float,
     unfinished: str | None = None,
 ) -> dict[str, Any]:
-    """Return a run as plain data, which ``json`` can write.
+    """Return a run as plain data, which ``json`` can write; results may be in any order.
 
-    Parameters
-    ----------
-    selection : Selection
-        What was selected.
-    results : iterable of dict
-        What ``result`` gave, in any order.
-    seconds : float
-        How long the run took.
-    unfinished : str, optional
-        Why it has not come to its end.
+    ``unfinished`` is why it has not come to its end.
     """
     order = {name: place for place, name in enumerate(CHECKS)}
     ordered = sorted(results, key=lambda r: (r["op"], r["dtype"], order[r["check"]]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import random
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from agnograd import ops as known_ops
 from agnograd.extend import Sample, backend_named
+from agnograd.extend.arguments import did_you_mean
 from agnograd.testing import all_samples
 from agnograd.testing.gaps import Gap
 from agnograd_compile.lowering import lowering_for
@@ -167,9 +167,7 @@ def matching(patterns: Iterable[str] | None, names: Sequence[str], what: str) ->
         word = pattern.removeprefix("!")
         matched = {name for name in names if fnmatchcase(name, word)}
         if not matched:
-            close = difflib.get_close_matches(word, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise SelectionError(f"{what}: {pattern!r} names none{hint}")
+            raise SelectionError(f"{what}: {pattern!r} names none{did_you_mean(word, names)}")
         if pattern == word:
             found = (found or set()) | matched
         else:

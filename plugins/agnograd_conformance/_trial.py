@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any
 
 from agnograd import Variable, autodiff
-from agnograd.extend import ArraySpec, Sample, domain_named
+from agnograd.extend import ArraySpec, Op, Sample, domain_named
 from agnograd.testing.differences import Problem, cotangents
-from agnograd_conformance._case import Case, arrays_in
+from agnograd_conformance._case import Case, arrays_in, op_of
 
-__all__ = ["DOUBLE", "NotApplicable", "Recorded", "Trial", "precisions"]
+__all__ = ["DOUBLE", "NotApplicable", "Recorded", "Trial", "precisions", "wrapped"]
 
 SINGLE = {"float64": "float32", "complex128": "complex64"}
 DOUBLE = {single: double for double, single in SINGLE.items()}
@@ -32,12 +32,10 @@ class Trial:
     dtype : str
         The widest of the dtypes that its arrays are to have: a sample of float64 arrays, say,
         is tried with float32 ones, too.
-    backend : str
-        The name of the backend.
+    backend, lowering : str
+        The backend, and how compiled programs run there, as ``ag.compile`` has it.
     seed : int
         Which arrays are drawn; 0 for those that are checked by default.
-    lowering : str
-        How compiled programs run, as ``ag.compile`` has it.
 
     Attributes
     ----------
@@ -62,6 +60,11 @@ class Trial:
     def domain(self) -> Any:
         """The backend's domain."""
         return domain_named(self.backend)
+
+    @property
+    def op(self) -> Op:
+        """The op that the sample calls."""
+        return op_of(self.sample)
 
     @property
     def single(self) -> bool:
@@ -95,7 +98,7 @@ class Trial:
         case = self.case()
         if not case.places:
             raise NotApplicable("no input has a gradient")
-        return Problem(case, [_wrapped(value, self.domain, False) for value in case.inputs])
+        return Problem(case, wrapped(case.inputs, self.domain, False))
 
     @cached_property
     def reference(self) -> Trial:
@@ -154,7 +157,7 @@ class Recorded:
         for place, name in case.names.items():
             arrays = [x for x in arrays_in(case.argument(place)) if isinstance(x, types)]
             self.named.setdefault(name, []).extend(arrays)
-        tracked = [_wrapped(value, case.domain, True) for value in case.inputs]
+        tracked = wrapped(case.inputs, case.domain, True)
         self.leaves = [x for x in arrays_in(tracked) if isinstance(x, Variable)]
         args, kwargs = case.filled(*tracked)
         result = arrays_in(attrgetter(case.op.name)(case.domain.namespace)(*args, **kwargs))
@@ -207,10 +210,10 @@ def precisions(sample: Sample) -> list[str]:
     return [kind, SINGLE[kind]]
 
 
-def _wrapped(value: Any, domain: Any, tracked: bool) -> Any:
+def wrapped(value: Any, domain: Any, tracked: bool) -> Any:
     """Return arrays as Variables of a backend; two backends may serve one library."""
     if isinstance(value, list | tuple):
-        return [_wrapped(each, domain, tracked) for each in value]
+        return [wrapped(each, domain, tracked) for each in value]
     types: Any = domain.array_types
     if isinstance(value, types) and domain.is_inexact(value.dtype):
         return domain.Variable(value, tracked)

@@ -9,7 +9,7 @@ from typing import Any
 from agnograd import Variable, vmap
 from agnograd.errors import BatchingError, BatchingWarning
 from agnograd.testing.host import assert_close
-from agnograd_conformance._calls import Calls, Outcome
+from agnograd_conformance._calls import Calls, Outcome, stack
 from agnograd_conformance._needs import shape_needs_values
 from agnograd_conformance._trial import NotApplicable, Trial
 
@@ -98,12 +98,12 @@ class _Members(Calls):
         def function(*arrays: Any) -> Any:
             return _vmapped(self.results, everything, arrays)
 
-        weights = [_stack([each, each]) for each in self.weights]
+        weights = [stack([each, each]) for each in self.weights]
         return self.on_host(self.gradients(function, self._stacked(everything), weights))
 
     def _stacked(self, mapped: Set[int]) -> list[Variable]:
         pairs = zip(self.first, self.second, strict=True)
-        return [_stack(pair) if place in mapped else pair[0] for place, pair in enumerate(pairs)]
+        return [stack(pair) if place in mapped else pair[0] for place, pair in enumerate(pairs)]
 
 
 def _vmapped(function: Callable[..., Any], mapped: Set[int], arrays: Sequence[Any]) -> Any:
@@ -111,8 +111,3 @@ def _vmapped(function: Callable[..., Any], mapped: Set[int], arrays: Sequence[An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BatchingWarning)
         return vmap(function, in_axes=axes)(*arrays)
-
-
-def _stack(arrays: Sequence[Variable]) -> Variable:
-    stacked: Variable = arrays[0].__array_namespace__().stack(list(arrays))
-    return stacked

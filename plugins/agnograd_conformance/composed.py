@@ -14,7 +14,7 @@ from agnograd.errors import BatchingError, BatchingWarning, CompileError
 from agnograd.extend import domain_named
 from agnograd.testing.differences import cotangents
 from agnograd.testing.host import all_on_host, assert_close, inner
-from agnograd_conformance._calls import Calls
+from agnograd_conformance._calls import Calls, stack
 from agnograd_conformance._needs import shape_needs_values
 from agnograd_conformance._trial import NotApplicable, Trial
 
@@ -59,14 +59,13 @@ class Call:
 
     def __init__(self, trial: Trial) -> None:
         self.trial, self._calls = trial, Calls(trial)
-        self._places = self._calls.differentiated
-        if not self._places:
+        calls, places = self._calls, self._calls.differentiated
+        if not places:
             raise NotApplicable("no input has a gradient")
-        self.first = [self._calls.first[place] for place in self._places]
-        names = [self._calls.names[place] for place in self._places]
-        sized_by_values = shape_needs_values(trial.sample, names)
-        others = self._calls.first if sized_by_values else self._calls.second
-        self.second = [others[place] for place in self._places]
+        self._results, self.first = calls.in_part(calls.results, calls.first)
+        sized_by_values = shape_needs_values(trial.sample, [calls.names[i] for i in places])
+        others = calls.first if sized_by_values else calls.second
+        self.second = [others[place] for place in places]
         self.is_program = self._calls.composed
         self.branches = self.is_program or sized_by_values
         results = self(*self.first)
@@ -78,42 +77,14 @@ class Call:
 
     def __call__(self, *given: Any) -> list[Any]:
         """Return the results that have a gradient, real and imaginary parts by themselves."""
-        pairs = zip(self._places, given, strict=True)
-        arrays = dict(enumerate(self._calls.first)) | dict(pairs)
         domain, found = self._calls.domain, list[Any]()
-        for each in self._calls.results(*arrays.values()):
+        for each in self._results(*given):
             if domain.is_complex(each.dtype):
                 xp = each.__array_namespace__()
                 found += [xp.real(each), xp.imag(each)]
             elif domain.is_inexact(each.dtype):
                 found.append(each)
         return found
-
-
-class _Plain:
-    """What passes and loops give for both sets of a call's arrays, and gradients of that.
-
-    Attributes
-    ----------
-    differentiates : bool
-        Whether there are gradients: the sample has a derivative of an order more.
-    values : list of list of array
-        What the function gives, and the gradients, on the host, for each set of arrays.
-    """
-
-    def __init__(self, call: Call, function: Function, order: int) -> None:
-        self.differentiates = call.trial.sample.order - call.is_program > order
-        self.weights: list[Variable] = []
-        both = call.first, call.second
-        self.values = [all_on_host(self.outcome(function, *arrays)) for arrays in both]
-
-    def outcome(self, function: Function, *arrays: Any) -> list[Any]:
-        """Return what a function gives, and the gradients of that."""
-        if not self.differentiates:
-            return list(function(*arrays))
-        results, pull = vjp(function, *arrays)
-        self.weights = self.weights or cotangents(results, seed=2)
-        return [*results, *pull(self.weights)]
 
 
 def comparisons(call: Call) -> Iterator[Callable[[], None]]:
@@ -131,16 +102,17 @@ def comparisons(call: Call) -> Iterator[Callable[[], None]]:
     if inside[1] in chosen:
         yield partial(_compare_directions, call)
     for name, function, looped, order in chosen:
-        pair = Pair(call, name, function, _Plain(call, looped, order))
+        pair = Pair(call, name, function, looped, order)
         yield from (pair.itself, pair.forward, pair.compiled, pair.mapped)
 
 
 def _compare_directions(call: Call) -> None:
     """Compare passes with pushes, but for what these refuse to tell: they give NaN."""
     np = domain_named("numpy").library
-    rows = _Plain(call, _rows_of(call), 1)
-    columns = _Plain(call, _jacobian_of(call, "forward", 1), 1)
-    for found, expected in zip(columns.values[0], rows.values[0], strict=True):
+    columns = _jacobian_of(call, "forward", 1)
+    pair = Pair(call, "plain pushes", columns, _rows_of(call), 1)
+    pushed = all_on_host(pair.outcome(columns, *call.first))
+    for found, expected in zip(pushed, pair.expected[0], strict=True):
         known = np.where(found == found, found, expected)
         assert_close("plain pushes", known, expected, call.trial.tolerance, "by plain passes")
 
@@ -206,7 +178,7 @@ def _members_of(call: Call, each: Each) -> Function:
 
     def function(*arrays: Any) -> list[Any]:
         pairs = zip(arrays, call.second, strict=True)
-        return each(call)(*[_stack(pair) for pair in pairs])
+        return each(call)(*[stack(pair) for pair in pairs])
 
     return function
 
@@ -216,33 +188,51 @@ def _looped(f: Function) -> Function:
 
     def function(*stacked: Any) -> list[Any]:
         found = [f(*[x[member, ...] for x in stacked]) for member in range(2)]
-        return [_stack(pair) for pair in zip(*found, strict=True)]
+        return [stack(pair) for pair in zip(*found, strict=True)]
 
     return function
 
 
 class Pair:
-    """A transformation, and others around it, against plain passes and loops."""
+    """A transformation, and others around it, against plain passes and loops.
 
-    def __init__(self, call: Call, name: str, function: Function, plain: _Plain) -> None:
-        self.call, self.name, self.function, self.plain = call, name, function, plain
+    ``expected`` is what these give for both sets of a call's arrays, and the gradients of that,
+    where the sample has a derivative of an order more.
+    """
+
+    def __init__(
+        self, call: Call, name: str, function: Function, plain: Function, order: int
+    ) -> None:
+        self.call, self.name, self.function = call, name, function
+        self.differentiates = call.trial.sample.order - call.is_program > order
+        self.weights: list[Variable] = []
+        self.both = call.first, call.second
+        self.expected = [all_on_host(self.outcome(plain, *arrays)) for arrays in self.both]
+
+    def outcome(self, function: Function, *arrays: Any) -> list[Any]:
+        """Return what a function gives, and the gradients of that."""
+        if not self.differentiates:
+            return list(function(*arrays))
+        results, pull = vjp(function, *arrays)
+        self.weights = self.weights or cotangents(results, seed=2)
+        return [*results, *pull(self.weights)]
 
     def found(self, *arrays: Any) -> list[Any]:
         """Return what the transformation gives, and the gradients of that."""
-        return self.plain.outcome(self.function, *arrays)
+        return self.outcome(self.function, *arrays)
 
     def itself(self) -> None:
         """Compare it, and its gradients."""
-        self._compare("", self.found(*self.call.first), self.plain.values[0])
+        self._compare("", self.found(*self.call.first), self.expected[0])
 
     def forward(self) -> None:
         """Compare its derivative along a line."""
-        if not self.plain.differentiates:
+        if not self.differentiates:
             return
         arrays, direction = self.call.first, self.call.direction
         _, tangents = jvp(self.function, tuple(arrays), tuple(direction))
-        pushed = inner(all_on_host(self.plain.weights), all_on_host(tangents))
-        pulled = inner(self.plain.values[0][-len(arrays) :], all_on_host(direction))
+        pushed = inner(all_on_host(self.weights), all_on_host(tangents))
+        pulled = inner(self.expected[0][-len(arrays) :], all_on_host(direction))
         if pulled != pulled:  # passes cannot tell, as of equal eigenvalues
             return
         if not abs(pushed - pulled) <= self.call.trial.tolerance * (1 + abs(pulled)):
@@ -254,20 +244,17 @@ class Pair:
     def compiled(self) -> None:
         """Compare it where it is compiled, traced and run again."""
         run: Any = compile_function(self.found, lowering="plain")
-        for arrays, expected in zip(
-            (self.call.first, self.call.second), self.plain.values, strict=True
-        ):
+        for arrays, expected in zip(self.both, self.expected, strict=True):
             self._compare("compile of ", run(*arrays), expected)
 
     def mapped(self) -> None:
         """Compare it in vmap."""
-        pairs = zip(self.call.first, self.call.second, strict=True)
-        found = vmap(self.found)(*[_stack(pair) for pair in pairs])
-        for member, expected in enumerate(self.plain.values):
+        found = vmap(self.found)(*[stack(pair) for pair in zip(*self.both, strict=True)])
+        for member, expected in enumerate(self.expected):
             self._compare("vmap of ", [x[member, ...] for x in found], expected)
 
     def _compare(self, around: str, found: Sequence[Any], expected: Sequence[Any]) -> None:
-        gradients = len(self.call.first) if self.plain.differentiates else 0
+        gradients = len(self.call.first) if self.differentiates else 0
         for place, (one, other) in enumerate(zip(all_on_host(found), expected, strict=True)):
             late = place - len(expected) + gradients
             name = f"result {place}" if late < 0 else f"the gradient of array {late}"
@@ -286,7 +273,3 @@ def _units(domain: Any, result: Variable) -> list[Variable]:
 def _factors(call: Call) -> Any:
     x, domain = call.weights[0], call.trial.domain
     return domain.wrap(domain.raw.asarray([1.0, 2.0], dtype=x.dtype, device=x.device))
-
-
-def _stack(arrays: Sequence[Any]) -> Any:
-    return arrays[0].__array_namespace__().stack(list(arrays))

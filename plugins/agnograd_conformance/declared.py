@@ -9,7 +9,7 @@ from typing import Any
 from agnograd import autodiff
 from agnograd.extend import is_python_scalar
 from agnograd.testing.host import assert_close, on_host
-from agnograd_conformance._case import Case, op_of
+from agnograd_conformance._case import Case
 from agnograd_conformance._trial import NotApplicable, Recorded, Trial
 
 __all__ = ["declared"]
@@ -21,29 +21,18 @@ _LENGTH = 9  # of an array that is full of one number: longer than a vector of a
 
 def declared(trial: Trial) -> None:
     """What an op declares of its result holds: it negates, reads, commutes, selects, is exact."""
-    op = op_of(trial.sample)
+    op = trial.op
     selects = op.pattern == "selects" and op.outputs == "one"
-    of_values = [
-        check
-        for check, applies in (
-            (_commutes, op.commutative),
-            (_is_exact, op.exact),
-            (_selects, selects),
-        )
-        if applies
-    ]
-    if not (op.negation or op.reads or of_values):  # asked first, as most ops are none of these
+    of_values = ((_commutes, op.commutative), (_is_exact, op.exact), (_selects, selects))
+    of_calls = ((_negates, op.negation), (_reads, op.reads), (_reads_often, op.reads))
+    if not any(applies for _, applies in (*of_values, *of_calls)):  # as of most ops
         raise NotApplicable("the op declares nothing of its result")
-    for check in of_values:
-        check(trial.case())
-    if not (op.negation or op.reads):
-        return
-    call = Recorded(trial)
-    if op.negation:
-        _negates(call)
-    if op.reads:
-        _reads(call)
-        _reads_often(call)
+    for of_case, applies in of_values:
+        if applies:
+            of_case(trial.case())
+    for of_call, applies in of_calls:
+        if applies:
+            of_call(Recorded(trial))
 
 
 def _commutes(case: Case) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable
 from typing import Any
 
 from agnograd_conformance._case import arrays_in
@@ -49,7 +48,7 @@ def _recorded(trial: Trial) -> tuple[object, Watched]:
     unnamed = {name: arrays for name, arrays in call.named.items() if name not in wanted}
     given = call.case.arrays
     results = [x for x in call.raw_outputs if not any(x is one for one in given)]
-    return node, [*_watched_inputs(unnamed), *_watched("the result", results)]
+    return node, _watched(unnamed, {"the result": results})
 
 
 def _after_a_pass(trial: Trial) -> tuple[object, Watched]:
@@ -61,22 +60,14 @@ def _after_a_pass(trial: Trial) -> tuple[object, Watched]:
     gradients = call.gradients(given)
     if node.saved is not None:
         raise AssertionError("a pass has not freed the values that the node saved")
-    return node, [
-        *_watched_inputs(call.named),
-        *_watched("a result", call.raw_outputs),
-        *_watched("a cotangent", [each.data for each in given]),
-        *_watched("a gradient", [each.data for each in gradients]),
-    ]
+    others = {"a cotangent": given, "a gradient": gradients}
+    data = {what: [each.data for each in variables] for what, variables in others.items()}
+    return node, _watched(call.named, {"a result": call.raw_outputs} | data)
 
 
-def _watched_inputs(named: dict[str, list[Any]]) -> Watched:
-    return [
-        pair for name, arrays in named.items() for pair in _watched(f"the input {name!r}", arrays)
-    ]
-
-
-def _watched(what: str, arrays: Iterable[Any]) -> Watched:
-    return [(what, _reference(each)) for each in arrays]
+def _watched(named: dict[str, list[Any]], others: dict[str, list[Any]]) -> Watched:
+    given = {f"the input {name!r}": arrays for name, arrays in named.items()}
+    return [(what, _reference(x)) for what, arrays in (given | others).items() for x in arrays]
 
 
 def _reference(array: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 from agnograd import Variable, autodiff
 from agnograd.testing.differences import cotangents
 from agnograd.testing.host import assert_close, on_host
-from agnograd_conformance._case import op_of
 from agnograd_conformance._trial import NotApplicable, Trial
 
 __all__ = ["shared_inputs"]
@@ -15,7 +14,7 @@ __all__ = ["shared_inputs"]
 
 def shared_inputs(trial: Trial) -> None:
     """The gradient of several calls that share an input is the sum of those of each."""
-    op = op_of(trial.sample)
+    op = trial.op
     if not op.stacks:  # asked first: most ops have none, and arrays take some libraries a while
         raise NotApplicable("nothing is declared of calls that share an input")
     trial.needs_derivative(1)

@@ -75,14 +75,10 @@ def _compare(
 
 def _rows(calls: Calls, arrays: Sequence[Variable]) -> Iterator[Any]:
     """Yield the derivatives of each element of the results by all elements of the inputs."""
-
-    def of_differentiated(*given: Variable) -> list[Any]:
-        filled = dict(enumerate(arrays)) | dict(zip(calls.differentiated, given, strict=True))
-        return calls.results(*filled.values())
-
     np = domain_named("numpy").library
     try:
-        results, pull = vjp(of_differentiated, *[arrays[i] for i in calls.differentiated])
+        function, given = calls.in_part(calls.results, arrays)
+        results, pull = vjp(function, *given)
     except NoGradientError:  # of integers
         return
     for place, result in enumerate(results):
