@@ -17,13 +17,7 @@ __all__ = ["TurnTaking", "Turns", "Unchanged"]
 
 
 class Unchanged:
-    """Raise if other plugins change an array that a hook gets.
-
-    Parameters
-    ----------
-    xp : Namespace
-        The namespace of the arrays.
-    """
+    """Raise if other plugins change an array that a hook gets."""
 
     def __init__(self, xp: Any) -> None:
         self._domain = domain_of(xp.asarray(0.0))

@@ -6,11 +6,12 @@ import importlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, Literal, NamedTuple
 
 from agnograd._ops.rule_helpers import device_of
 
-__all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested", "realized"]
+__all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested"]
 
 Layout = Literal["contiguous", "strided", "reversed", "transposed"]
 
@@ -179,8 +180,8 @@ class Sample:
     def make(self, xp: Any, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with raw arrays of namespace ``xp``; other ones for each seed."""
         seeds = itertools.count(1 + 1000 * seed)
-        args = tuple(realized(arg, xp, seeds) for arg in self.args)
-        return args, {name: realized(arg, xp, seeds) for name, arg in self.kwargs.items()}
+        made = self.mapped(lambda value: _realized(value, xp, seeds))
+        return made.args, made.kwargs
 
     def items(self) -> Iterator[Any]:
         """Yield every argument, and what is in lists and tuples, in order."""
@@ -204,16 +205,10 @@ class Sample:
                 return type(value)(changed(each) for each in value)
             return change(value)
 
-        return Sample(
-            self.op,
-            *(changed(arg) for arg in self.args),
-            order=self.order,
-            backends=self.backends,
-            before=self.before,
-            after=self.after,
-            noisy_zeros=self.noisy_zeros,
-            **{name: changed(arg) for name, arg in self.kwargs.items()},
-        )
+        found = copy(self)
+        found.args = changed(self.args)
+        found.kwargs = {name: changed(arg) for name, arg in self.kwargs.items()}
+        return found
 
     def code(self, backend: str, seed: int = 0) -> str:
         """Return a script that makes the call on a backend, and checks its derivatives."""
@@ -239,12 +234,10 @@ def all_samples() -> Iterator[tuple[str, int, Sample]]:
                 yield op_set.samples, index, sample
 
 
-def realized(value: Any, xp: Any, seeds: Any) -> Any:
-    """Return an argument with every array description in it made an array."""
+def _realized(value: Any, xp: Any, seeds: Iterator[int]) -> Any:
+    """Return an item of an argument as it is given: an array for the description of one."""
     if isinstance(value, ArraySpec):
         return value.make(xp, next(seeds))
-    if isinstance(value, list | tuple):
-        return type(value)(realized(each, xp, seeds) for each in value)
     if isinstance(value, str) and value.startswith("dtype:"):
         return getattr(xp, value.removeprefix("dtype:"))
     if value == "device:":

@@ -20,16 +20,8 @@ def script(
 ) -> str:
     """Return a script that makes a sample's call on a backend, and checks its derivatives.
 
-    Parameters
-    ----------
-    sample : Sample
-        The sample.
-    backend : str
-        The name of the backend.
-    seed : int
-        Which arrays are drawn; they are written out as numbers.
-    every : iterable of tuple
-        All samples, each with its module and its place in the list there.
+    The arrays of a seed are written out as numbers. ``every`` has all samples, each with its module
+    and its place in the list there.
     """
     writer = _Writer(sample, seed, every)
     args = [writer.written(arg) for arg in sample.args]
