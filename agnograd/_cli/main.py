@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -32,13 +33,8 @@ from agnograd.errors import PluginError
 _WIDE = 10_000  # characters, which no table needs
 
 
-def _broken(name: str, why: str) -> click.Command:
-    """Return a command that says why a plugin's cannot be loaded; all others work."""
-
-    def fail() -> None:
-        raise click.ClickException(why)
-
-    return click.Command(name, callback=fail, help=why)
+def _fail(why: str) -> None:
+    raise click.ClickException(why)
 
 
 class _Commands(click.Group):
@@ -54,7 +50,8 @@ class _Commands(click.Group):
         try:
             return load(installed(COMMANDS)[cmd_name], click.Command)
         except PluginError as error:
-            return _broken(cmd_name, str(error))
+            # It says why it cannot be loaded; all others work.
+            return click.Command(cmd_name, callback=partial(_fail, str(error)), help=str(error))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
