@@ -7,8 +7,7 @@ Gebremedhin, Manne and Pothen, "What color is your Jacobian?", 2005.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -78,26 +77,24 @@ def coloured(pattern: Sparsity, direction: str = "auto", order: str = "auto") ->
         The order in which they are taken, one of ``ORDERS`` or "saturation". "auto" tries several,
         and keeps the best.
     """
-    ways: list[tuple[int, Callable[[], Colouring]]] = []
     turned = pattern.T
-    differs = direction != "auto" or turned != pattern  # or else one of the two is enough
-    if direction in ("auto", "reverse"):
-        ways.append((_longest(turned), lambda: _of_columns(turned, order).turned))
-    if direction in ("auto", "forward") and differs:
-        ways.append((_longest(pattern), lambda: _of_columns(pattern, order)))
-    if direction in ("auto", "both"):
-        ways += [
-            (least, partial(_split, pattern, limit, order)) for least, limit in _splits(pattern)
-        ]
-        for least, limit in _splits(turned) if differs else ():
-            ways.append((least, lambda limit=limit: _split(turned, limit, order).turned))  # type: ignore[misc]
+    sides = {"forward": [pattern], "reverse": [turned], "both": [], "auto": [turned, pattern]}
+    split = [pattern, turned] if direction in ("auto", "both") else []
+    columns = sides[direction]
+    if direction == "auto" and turned == pattern:  # then one of the two is enough
+        columns, split = columns[:1], split[:1]
+    ways: list[tuple[int, Sparsity, int | None]] = [
+        (_longest(each), each, None) for each in columns
+    ]
+    ways += [(least, each, limit) for each in split for least, limit in _splits(each)]
     if not ways:  # all rows, and all columns, have as many entries
         return coloured(pattern, "auto", order)
     best = None
     # Of two with as many passes the first, so that few go forward, which take longer.
-    for least, colour in sorted(ways, key=lambda way: way[0]):
+    for least, each, limit in sorted(ways, key=lambda way: way[0]):
         if best is None or least < best.passes:
-            found = colour()
+            found = _of_columns(each, order) if limit is None else _split(each, limit, order)
+            found = found.turned if each is turned else found
             best = found if best is None or found.passes < best.passes else best
     assert best is not None
     return best

@@ -32,12 +32,8 @@ class Applied(NamedTuple):
 
     Attributes
     ----------
-    op : Op
-        The op.
-    names : Names
-        Its parameters.
-    given : mapping
-        What it was called with, by parameter.
+    op, names, given
+        The op, its parameters, and what it was called with, by parameter.
     inputs : sequence of Input
         The arrays that depend on unknowns, and that the results depend on.
     shapes : sequence of tuple

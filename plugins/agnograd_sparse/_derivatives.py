@@ -20,10 +20,10 @@ from agnograd.extend.arguments import (
 )
 from agnograd_sparse._colouring import coloured
 from agnograd_sparse._orders import ORDERS, Order
-from agnograd_sparse._pattern import Mode, Sparsity, mode_in, of_hessian, searched
+from agnograd_sparse._pattern import Mode, Sparsity, of_hessian, option_in, searched
 from agnograd_sparse._prepared import Find, PreparedDerivative
 from agnograd_sparse._recovery import by_substitution, directly
-from agnograd_sparse._symmetric import coloured_symmetrically
+from agnograd_sparse._stars import coloured_symmetrically
 
 Direction = Literal["auto", "forward", "reverse", "both"]
 Method = Literal["star", "acyclic"]
@@ -32,18 +32,9 @@ Method = Literal["star", "acyclic"]
 class SparseDerivative:
     """A function that returns a sparse derivative; ``ag.prepare`` does once what all calls need.
 
-    Parameters
-    ----------
-    f : callable
-        The function.
-    pattern : Sparsity or None
-        Its pattern, if that is known.
-    find : callable
-        Finds it, for arguments, and a digest of the values that it was decided by.
-    local : bool
-        Whether what is found is one at these values only.
-    compressed : callable
-        Returns the derivative by a pattern.
+    If its pattern is not known, ``find`` finds it for arguments, and a digest of the values that it
+    was decided by; a ``local`` one is for these values only. ``compressed`` returns the derivative
+    by a pattern.
     """
 
     def __init__(
@@ -181,11 +172,7 @@ def sparse_jacobian(
     [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
     """
     positions, known = _checked("sparse_jacobian", f, argnums, pattern, mode, order, chunk_size)
-    directions = ("auto", "forward", "reverse", "both")
-    if not isinstance(direction, str) or direction not in directions:
-        raise ArgumentError(
-            f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
-        )
+    option_in("direction", direction, "auto", "forward", "reverse", "both")
 
     def compressed(found: Sparsity) -> PreparedDerivative:
         colouring = coloured(found, direction, order)
@@ -243,8 +230,7 @@ def sparse_hessian(
     [[4.0, 2.0, 0.0], [2.0, 6.0, 4.0], [0.0, 4.0, 0.0]]
     """
     positions, known = _checked("sparse_hessian", f, argnums, pattern, mode, order, chunk_size)
-    if not isinstance(method, str) or method not in ("star", "acyclic"):
-        raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
+    option_in("method", method, "star", "acyclic")
 
     def compressed(found: Sparsity) -> PreparedDerivative:
         symmetric = coloured_symmetrically(found, method, order)
@@ -274,7 +260,7 @@ def _checked(
 ) -> tuple[int | tuple[int, ...], Sparsity | None]:
     """Return the positions and the pattern that are given; raise if an option is wrong."""
     callable_in(f"ag.{what}", f, f"ag.{what}(f)(x)")
-    mode_in(f"ag.{what}", mode)
+    option_in(f"ag.{what}: mode", mode, "global", "local")
     orders = ("auto", *ORDERS, "saturation")
     if not isinstance(order, str) or order not in orders:
         raise ArgumentError(f"ag.{what}: order is {order!r}; it must be one of {orders}")

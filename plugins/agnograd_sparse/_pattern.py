@@ -181,7 +181,7 @@ def sparsity(
     """
     callable_in("ag.sparsity", f, "ag.sparsity(f, x), with the arguments of f after it")
     positions = argnums_in("ag.sparsity", argnums)
-    mode_in("ag.sparsity", mode)
+    option_in("ag.sparsity: mode", mode, "global", "local")
     if not isinstance(order, int) or order not in (1, 2):
         raise ArgumentError(f"ag.sparsity: order is {order!r}; it must be 1 or 2")
     if order == 1:
@@ -189,10 +189,11 @@ def sparsity(
     return of_hessian(f, positions, mode == "local", args, {})[0]
 
 
-def mode_in(what: str, mode: Any) -> None:
-    """Raise if a mode is none of the two."""
-    if not isinstance(mode, str) or mode not in ("global", "local"):
-        raise ArgumentError(f"{what}: mode is {mode!r}; it must be 'global' or 'local'")
+def option_in(what: str, value: Any, *options: str) -> None:
+    """Raise if a value is none of the options."""
+    if not isinstance(value, str) or value not in options:
+        *most, last = map(repr, options)
+        raise ArgumentError(f"{what} is {value!r}; it must be {', '.join(most)} or {last}")
 
 
 def of_hessian(

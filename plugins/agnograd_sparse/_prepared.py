@@ -141,17 +141,16 @@ class PreparedDerivative:
         buffers = self._buffers_for(inputs, outputs)
         home = outputs[0]._domain
         xp = home.namespace if trace.as_variables else home.raw
-        parts = []
+        inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
+        ways = [(partial(_pulled, trace, order, inexact), buffers.reverse, inputs)]
         if buffers.forward:
             push = partial(_pushed, Pushforward(trace, outputs), order, inputs)
-            for seeds in buffers.forward:
-                found = _gathered(_computed(push, seeds), outputs, home)
-                parts.append(_row(found, outputs, seeds, xp))
-        inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
-        pull = partial(_pulled, trace, order, inexact)
-        for seeds in buffers.reverse:
-            found = _gathered(_computed(pull, seeds), inputs, home)
-            parts.append(_row(found, inputs, seeds, xp))
+            ways.insert(0, (push, buffers.forward, outputs))
+        parts = []
+        for way, groups, like in ways:
+            for seeds in groups:
+                found = _gathered(_computed(way, seeds), like, home)
+                parts.append(_row(found, like, seeds, xp))
         if not parts:  # no entries, and no passes
             x = trace.inputs[0]
             parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from agnograd.errors import BatchingError, InterpretationError, SparsityError
@@ -29,8 +30,7 @@ from agnograd_sparse._dependence import (
     moved,
     unknown,
 )
-from agnograd_sparse._sets import Sets, union
-from agnograd_sparse._transposed import first_free, transposed
+from agnograd_sparse._sets import Sets, host, union
 
 _INSTEAD = (
     'use xp.where in place of `if`, or look for a pattern at these values only, with mode="local"'
@@ -209,9 +209,9 @@ class Dependences(Interpretation):
         if function in run.followed:
             return None
         run.followed.add(function)
-        outer, run.cotangents = run.cotangents, first_free(inputs)
+        outer, run.cotangents = run.cotangents, _first_free(inputs)
         try:
-            return transposed(
+            return _transposed(
                 backward, domain_named(self.name).raw, inputs, results, run.cotangents
             )
         except (SparsityError, InterpretationError):
@@ -357,3 +357,47 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(each)
     else:
         yield value
+
+
+def _first_free(inputs: Sequence[Any]) -> int:
+    """Return the least number that is greater than all members of the sets of inputs."""
+    known = [x.sets.members for x in inputs if getattr(x, "sets", None) is not None]
+    return 1 + max([int(host().max(each)) for each in known if each.shape[0]], default=-1)
+
+
+def _transposed(
+    backward: Callable[..., Any],
+    xp: Any,
+    inputs: Sequence[Any],
+    results: Sequence[Any],
+    first: int,
+) -> list[Sets | None]:
+    """Return the sets of results by what gives gradients: which cotangents these depend on.
+
+    ``first`` is the first member that stands for one.
+    """
+    kind = type(results[0])
+    grads, total = [], first
+    for each in results:
+        size = prod(each.shape)
+        grads.append(kind(each.payload, each.run, Sets.own(size, total)))
+        total += size
+    found = backward(xp, *grads)
+    gradients = [*found] if isinstance(found, tuple | list) else [found]
+    elements, members = [host().zeros(0, dtype=host().int64)] * 2
+    for x, gradient in zip(inputs, gradients, strict=True):
+        if getattr(x, "sets", None) is None or getattr(gradient, "sets", None) is None:
+            continue
+        there = gradient.sets.members >= first
+        places = gradient.sets.elements[there]  # in x, of what the result depends on
+        sets = x.sets.taken(places)
+        of_results = gradient.sets.members[there] - first
+        elements = host().concat([elements, host().repeat(of_results, sets.lengths)])
+        members = host().concat([members, sets.members])
+    every = Sets.of_pairs(elements, members, total - first)
+    parts, start = [], 0
+    for each in results:
+        size = prod(each.shape)
+        parts.append(every.taken(host().arange(start, start + size)))
+        start += size
+    return [*parts]

@@ -12,8 +12,7 @@ from agnograd_sparse._colouring import Colouring, coloured, lists
 from agnograd_sparse._orders import ORDERS
 from agnograd_sparse._pattern import Sparsity
 from agnograd_sparse._recovery import by_substitution, directly
-from agnograd_sparse._stars import acyclic, star
-from agnograd_sparse._symmetric import coloured_symmetrically
+from agnograd_sparse._stars import acyclic, coloured_symmetrically, star
 
 EVERY = ("auto", *ORDERS, "saturation")
 
