@@ -89,7 +89,7 @@ def read_calls(path: Path, library: str | None = None) -> CallsFile:
             raise CallsError(f"{path}: the setup of {library} fails with {_told(error)}") from error
         for name in dict.fromkeys(name for call in calls for name in call.names):
             try:
-                arrays[name] = _array(name, found["inputs"][name], scope)
+                arrays[name] = _array(found["inputs"][name], scope)
             except Exception as error:
                 raise CallsError(
                     f"{path}: input {name!r} is not an array: {_told(error)}"
@@ -128,14 +128,11 @@ def _entries(found: Mapping[str, Any], path: Path) -> list[Any]:
             raise CallsError(
                 f"{path}: call {number} is neither an expression nor a table of `call` and `name`"
             )
-    entries = [each for each in entries if not isinstance(each, str) or _says_something(each)]
+    # Empty lines and comments are left out.
+    entries = [x for x in entries if isinstance(x, dict) or x.strip().partition("#")[0]]
     if not entries:
         raise CallsError(f"{path} has no calls; a file of calls looks like this:\n{EXAMPLE}")
     return entries
-
-
-def _says_something(line: str) -> bool:
-    return bool(line.strip()) and not line.strip().startswith("#")
 
 
 def _scope(library: str, setup: str) -> dict[str, Any]:
@@ -153,11 +150,10 @@ def _scope(library: str, setup: str) -> dict[str, Any]:
     return scope
 
 
-def _array(name: str, value: Any, scope: Mapping[str, Any]) -> Any:
+def _array(value: Any, scope: Mapping[str, Any]) -> Any:
     """Return an input as an array: numbers and lists as they are, and text as an expression."""
     if isinstance(value, str):
-        text = f"def {name}():\n    return {value.strip()}\n"
-        value = function_from(text, {"__name__": "", **scope}, keep=False)()
+        value = TextCall(value, {}, lambda: scope).call(plain_numpy(), [])
     array = plain_numpy().asarray(value)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"its dtype is {array.dtype}")

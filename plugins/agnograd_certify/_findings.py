@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import linecache
 import re
@@ -16,6 +15,7 @@ from types import FrameType
 
 from agnograd import backends, errors
 from agnograd.extend import backend_named
+from agnograd.testing.gaps import exception_named
 
 __all__ = [
     "BAD",
@@ -130,11 +130,7 @@ def short(text: str) -> str:
 
 def _listed(kind: type) -> str:
     """Return the name of the nearest base that a file of gaps can name."""
-    for base in kind.__mro__:
-        known = (getattr(place, base.__name__, None) for place in (errors, builtins))
-        if base in known:
-            return base.__name__
-    return "BaseException"
+    return next(base.__name__ for base in kind.__mro__ if exception_named(base.__name__) is base)
 
 
 def innermost(

@@ -85,9 +85,6 @@ def _declared(obj: object) -> Iterator[Differentiable]:
 class NotDifferentiable(Exception):  # noqa: N818 - a finding
     """What is bad of a call on a backend, and not a known gap."""
 
-    def __init__(self, cells: list[dict[str, Any]]) -> None:
-        super().__init__("\n".join(map(_told, cells)))
-
 
 def _told(cell: dict[str, Any]) -> str:
     where = f"\n    at {cell['where']}" if cell["where"] else ""
@@ -123,7 +120,7 @@ class DifferentiableItem(pytest.Item):
         self.certified = {"library": call.theirs[0], "cells": cells}
         bad = [cell for cell in cells if cell["bad"] and gap_of(settings.gaps, cell) is None]
         if bad:
-            raise NotDifferentiable(bad)
+            raise NotDifferentiable("\n".join(map(_told, bad)))
         gradient = found["gradient"]
         if gradient.status == "unsupported":
             pytest.skip(f"plain arrays of {self._backend} are not supported: {gradient.reason}")

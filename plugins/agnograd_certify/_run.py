@@ -66,15 +66,18 @@ class CallsRun:
         self._done.append((call, backend))
         note(len(self._done), self._total, cells)
 
-    def _until_it_ends(self, note: Note) -> tuple[tuple[str, str] | None, Finding | None]:
-        """Run a process to its end; return what it was at and why it ended, if not by itself."""
-        told = {
+    def _task(self) -> dict[str, Any]:
+        """Return what the process is told."""
+        return {
             "calls": os.fspath(self.calls),
             "library": self.library,
             "backends": self.backends,
             "checks": self.checks,
             "done": self._done,
         }
+
+    def _until_it_ends(self, note: Note) -> tuple[tuple[str, str] | None, Finding | None]:
+        """Run a process to its end; return what it was at and why it ended, if not by itself."""
         command = [sys.executable, "-m", "agnograd_certify._worker"]
         process = subprocess.Popen(
             command,
@@ -89,7 +92,7 @@ class CallsRun:
         begun: tuple[str, str] | None = None
         try:
             with contextlib.suppress(BrokenPipeError):  # it ended before it read that
-                process.stdin.write(json.dumps(told))
+                process.stdin.write(json.dumps(self._task()))
                 process.stdin.close()
             lines = _lines(process.stdout)
             while True:
@@ -133,11 +136,9 @@ def _lines(stream: IO[str]) -> queue.Queue[str | None]:
     lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:
-        try:
+        with contextlib.suppress(ValueError):  # it was closed
             for line in stream:
                 lines.put(line)
-        except ValueError:  # it was closed
-            pass
         lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()
