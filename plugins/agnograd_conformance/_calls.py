@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import optree
@@ -14,7 +15,7 @@ from agnograd.testing.host import on_host
 from agnograd_conformance._case import Case, arrays_in
 from agnograd_conformance._trial import Trial
 
-__all__ = ["Calls", "Outcome", "stack"]
+__all__ = ["Calls", "Outcome", "stack", "units"]
 
 Outcome = dict[str, Any]  # NumPy's arrays, by what they are
 
@@ -126,6 +127,14 @@ class Calls:
 def stack(arrays: Sequence[Any]) -> Any:
     """Return the arrays of some members as one array."""
     return arrays[0].__array_namespace__().stack(list(arrays))
+
+
+def units(domain: Any, like: Variable) -> Iterator[Variable]:
+    """Yield, for each element of an array, one of its shape that is one there, and else zero."""
+    raw, size = domain.raw, math.prod(like.shape)
+    eye = raw.eye(size, dtype=like.dtype, device=like.device)
+    for k in range(size):
+        yield domain.wrap(raw.reshape(eye[k, ...], like.shape))
 
 
 def _changed(value: Any) -> Any:

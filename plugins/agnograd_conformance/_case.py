@@ -65,7 +65,7 @@ class Case:
         types: Any = self.domain.array_types
         return any(
             isinstance(each, types) and self.domain.is_inexact(each.dtype)
-            for each in (arg if isinstance(arg, list | tuple) else [arg])
+            for each in arrays_in(arg)
         )
 
     @property

@@ -33,10 +33,6 @@ _SHOWN = 3  # failures of one item that are printed in full
 class Failures(Exception):  # noqa: N818 - several
     """What failed in one item."""
 
-    def __init__(self, outcomes: Sequence[Outcome]) -> None:
-        super().__init__(f"{len(outcomes)} samples fail")
-        self.outcomes = outcomes
-
 
 def selection_of(config: pytest.Config) -> Selection:
     """Return what the options select."""
@@ -114,27 +110,30 @@ class Item(pytest.Item):
         self.result = result(self.cell, outcomes, time.perf_counter() - start)
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and not self.suite.selection.explore:  # what is drawn at random is not graded
-            raise Failures(failed)
+            raise Failures(_described(self.cell, failed))
         if all(each.status == "skipped" for each in outcomes):
             pytest.skip("; ".join(dict.fromkeys(each.message for each in outcomes)))
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """Print samples with what was found and where to look, and the first one as a script."""
-        if not isinstance(excinfo.value, Failures):
-            return super().repr_failure(excinfo, style)
-        first, *others = excinfo.value.outcomes
-        lines = [described(self.cell, first), *(f"    {line}" for line in first.code.splitlines())]
-        lines += [described(self.cell, each) for each in others[: _SHOWN - 1]]
-        if len(others) >= _SHOWN:
-            lines.append(f"... and {len(others) - _SHOWN + 1} more samples")
-        return "\n".join(lines)
+        """Print failures as they are described, and for any other exception its traceback."""
+        if isinstance(excinfo.value, Failures):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the item is from, and what it is called."""
         return self.path, None, f"{self.cell.op}: {self.name}"
 
 
-def described(cell: Cell, outcome: Outcome) -> str:
-    """Return a failure as text: what, on which sample, and where to mend."""
-    where = f"\n  look at {outcome.mend}" if outcome.mend else ""
-    return f"{outcome.sample} [{cell.dtype}] fails {cell.check}: {outcome.message}{where}"
+def _described(cell: Cell, failed: Sequence[Outcome]) -> str:
+    """Return some failures as text, with where to mend them, and the first one as a script."""
+    lines = []
+    for place, each in enumerate(failed[:_SHOWN]):
+        lines.append(f"{each.sample} [{cell.dtype}] fails {cell.check}: {each.message}")
+        if each.mend:
+            lines.append(f"  look at {each.mend}")
+        if place == 0:
+            lines += [f"    {line}" for line in each.code.splitlines()]
+    if len(failed) > _SHOWN:
+        lines.append(f"... and {len(failed) - _SHOWN} more samples")
+    return "\n".join(lines)

@@ -14,7 +14,7 @@ from typing import Any
 from agnograd import ops as known_ops
 from agnograd_conformance._trial import NotApplicable, Trial
 
-__all__ = ["mend"]
+__all__ = ["mend", "passes"]
 
 # What these find is in the op's function, or in its rules; what others find may be in both.
 OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks", "batched")
@@ -40,16 +40,22 @@ def mend(check: Callable[[Trial], None], trial: Trial, error: BaseException) -> 
     return "; ".join(dict.fromkeys(places))
 
 
-def _passes_on_numpy(check: Callable[[Trial], None], trial: Trial) -> bool:
-    if trial.backend == "numpy" or not trial.runs_on("numpy"):
-        return False
+def passes(check: Callable[[Trial], None], trial: Trial) -> bool | None:
+    """Return whether a check passes; None if it does not apply."""
     try:
-        check(trial.on("numpy"))
+        check(trial)
     except NotApplicable:
-        return check.__name__ == "agrees_with_numpy"
+        return None
     except Exception:
         return False
     return True
+
+
+def _passes_on_numpy(check: Callable[[Trial], None], trial: Trial) -> bool:
+    if trial.backend == "numpy" or not trial.runs_on("numpy"):
+        return False
+    found = passes(check, trial.on("numpy"))
+    return check.__name__ == "agrees_with_numpy" if found is None else found
 
 
 def _ran(check: Callable[[Trial], None], trial: Trial) -> Iterator[str]:
@@ -66,9 +72,7 @@ def _ran(check: Callable[[Trial], None], trial: Trial) -> Iterator[str]:
     usual = sys.getprofile()
     sys.setprofile(note)
     try:
-        check(trial.on(trial.backend))  # what is known of a trial is not computed again
-    except Exception:
-        pass
+        passes(check, trial.on(trial.backend))  # what is known of a trial is not computed again
     finally:
         sys.setprofile(usual)
     for code in reversed(codes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,10 @@ class Reporter:
         """Print what was found by op and check, and the figures."""
         terminal = terminalreporter
         terminal.section("agnograd conformance")
-        failed: dict[tuple[str, str], int] = {}
+        failed: Counter[tuple[str, str]] = Counter()
         for each in self._results:
-            if each["failed"]:
-                key = each["op"], each["check"]
-                failed[key] = failed.get(key, 0) + len(each["failed"])
-        for (op, check), number in sorted(failed.items()):
+            failed[each["op"], each["check"]] += len(each["failed"])
+        for (op, check), number in sorted((+failed).items()):
             terminal.line(f"{op}: {check} fails on {number} samples", red=True)
         if self._selection.explore:
             self._explored(terminal)

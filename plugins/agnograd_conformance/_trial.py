@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -151,7 +151,8 @@ class Recorded:
             raise NotApplicable("the op is made of others, which are checked by themselves")
         if not case.places:
             raise NotApplicable("no input has a gradient")
-        case.args = tuple(self._prepared(case))
+        if case.sample.before is not None:
+            case.args = case.sample.before(case.args[0], case.domain.raw), *case.args[1:]
         types = case.domain.array_types
         self.named: dict[str, list[Any]] = {}
         for place, name in case.names.items():
@@ -167,12 +168,6 @@ class Recorded:
             raise NotApplicable("the op gives its input back")
         if not self.outputs:
             raise NotApplicable("no result has a gradient")
-
-    @staticmethod
-    def _prepared(case: Case) -> Iterator[Any]:
-        before = case.sample.before
-        for place, arg in enumerate(case.args):
-            yield arg if place or before is None else before(arg, case.domain.raw)
 
     @property
     def wanted(self) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,7 +13,7 @@ from agnograd.errors import BatchingError, BatchingWarning, CompileError
 from agnograd.extend import domain_named
 from agnograd.testing.differences import cotangents
 from agnograd.testing.host import all_on_host, assert_close, inner
-from agnograd_conformance._calls import Calls, stack
+from agnograd_conformance._calls import Calls, stack, units
 from agnograd_conformance._needs import shape_needs_values
 from agnograd_conformance._trial import NotApplicable, Trial
 
@@ -134,7 +133,7 @@ def _rows_of(call: Call) -> Function:
         found = []
         for place, result in enumerate(results):
             xp, rows = result.__array_namespace__(), []
-            for unit in _units(call.trial.domain, call.weights[place]):
+            for unit in units(call.trial.domain, call.weights[place]):
                 given = [xp.zeros_like(each) for each in call.weights]
                 given[place] = unit
                 rows.append(pull(given))
@@ -260,14 +259,6 @@ class Pair:
             name = f"result {place}" if late < 0 else f"the gradient of array {late}"
             what = f"{around}{self.name}: {name}"
             assert_close(what, one, other, self.call.trial.tolerance, "by plain passes")
-
-
-def _units(domain: Any, result: Variable) -> list[Variable]:
-    """Return, for each element of a result, an array that is one there, and else zero."""
-    size = math.prod(result.shape)
-    raw = domain.raw
-    eye = raw.eye(size, dtype=result.dtype, device=result.device)
-    return [domain.wrap(raw.reshape(eye[k, ...], result.shape)) for k in range(size)]
 
 
 def _factors(call: Call) -> Any:

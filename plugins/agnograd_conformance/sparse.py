@@ -11,7 +11,7 @@ from agnograd.errors import NoGradientError, SparsityError
 from agnograd.extend import domain_named
 from agnograd.testing.differences import is_inexact
 from agnograd.testing.host import on_host
-from agnograd_conformance._calls import Calls
+from agnograd_conformance._calls import Calls, units
 from agnograd_conformance._needs import shape_needs_values
 from agnograd_conformance._trial import NotApplicable, Trial
 
@@ -82,28 +82,16 @@ def _rows(calls: Calls, arrays: Sequence[Variable]) -> Iterator[Any]:
     except NoGradientError:  # of integers
         return
     for place, result in enumerate(results):
-        given = [_on_device(calls, np.zeros(each.shape), each) for each in results]
-        for units in _units(calls, result):
+        if not is_inexact(result):
+            for _ in range(math.prod(result.shape)):
+                yield np.zeros(sum(math.prod(x.shape) for x in given))
+            continue
+        xp = result.__array_namespace__()
+        cotangents = [xp.zeros_like(each) for each in results]
+        for unit in units(calls.domain, result):
             row = 0.0
-            for unit in units:
-                given[place] = _on_device(calls, unit, result)
-                parts = [np.reshape(np.abs(on_host(g)), (-1,)) for g in pull(given)]
+            for factor in (1.0, 1j) if calls.domain.is_complex(result.dtype) else (1.0,):
+                cotangents[place] = factor * unit
+                parts = [np.reshape(np.abs(on_host(g)), (-1,)) for g in pull(cotangents)]
                 row = row + np.concat(parts)
             yield row
-
-
-def _units(calls: Calls, result: Variable) -> Iterator[list[Any]]:
-    """Yield, for each element, arrays on the host that are zero but there: one, and also i."""
-    np = domain_named("numpy").library
-    eye = np.eye(math.prod(result.shape))
-    factors = (1, 1j) if calls.domain.is_complex(result.dtype) else (int(is_inexact(result)),)
-    for one in eye:
-        yield [np.reshape(one, result.shape) * factor for factor in factors]
-
-
-def _on_device(calls: Calls, array: Any, like: Variable) -> Variable:
-    """Return an array from the host with the dtype of another one, where that is."""
-    domain = calls.domain
-    raw = domain.library.asarray(array, dtype=like.dtype, device=like.device)
-    wrapped: Variable = domain.wrap(raw)
-    return wrapped
