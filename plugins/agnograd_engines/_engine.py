@@ -108,7 +108,8 @@ def load_what_is_imported() -> None:
             engine_named(name)
 
 
-# Of how many types the engine is remembered: programs may make classes for ever, but few of arrays.
+# How many types are remembered without an engine: programs may make classes for ever, but few of
+# arrays.
 KNOWN_TYPES = switch("KNOWN_TYPES", 10_000, least=0, most=10**6, module=__name__)
 _PLAIN = (bool, int, float, complex, str, type(None))
 
@@ -122,7 +123,7 @@ class _EngineByType(dict[type, str | None]):
             known = engines()
             roots = (base.__module__.partition(".")[0] for base in kind.__mro__[:-1])
             found = next((root for root in roots if root in known), None)
-        if len(self) < KNOWN_TYPES:
+        if found is not None or len(self) < KNOWN_TYPES:
             self[kind] = found
         return found
 

@@ -149,8 +149,7 @@ class PreparedDerivative:
         parts = []
         for way, groups, like in ways:
             for seeds in groups:
-                found = _gathered(_computed(way, seeds), like, home)
-                parts.append(_row(found, like, seeds, xp))
+                parts.append(_row(_computed(way, seeds), like, seeds, home, xp))
         if not parts:  # no entries, and no passes
             x = trace.inputs[0]
             parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]
@@ -239,21 +238,16 @@ def _computed(way: Callable[..., list[Any]], seeds: Sequence[Any]) -> list[Any]:
     return list(vmap(way)(*seeds))
 
 
-def _gathered(found: Sequence[Any], like: Sequence[Variable], home: Domain) -> list[Any]:
-    """Return what passes found where the results are: a function may move arrays elsewhere."""
-    gathered = []
+def _row(
+    found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], home: Domain, xp: Any
+) -> Any:
+    """Return arrays of some passes as one row: all elements of the first pass, then the next."""
+    count, flat = seeds[0].shape[0], []
     for each, x in zip(found, like, strict=True):
-        if root_of(x._domain) is not root_of(home):
+        if root_of(x._domain) is not root_of(home):  # a function may move arrays elsewhere
             moved = asarray(each, backend=home.backend.name)
             each = moved if isinstance(each, Variable) else moved.data
-        gathered.append(each)
-    return gathered
-
-
-def _row(found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], xp: Any) -> Any:
-    """Return arrays of some passes as one row: all elements of the first pass, then the next."""
-    count = seeds[0].shape[0]
-    flat = [xp.reshape(each, (count, prod(x.shape))) for each, x in zip(found, like, strict=True)]
+        flat.append(xp.reshape(each, (count, prod(x.shape))))
     return xp.reshape(xp.concat(flat, axis=1) if len(flat) > 1 else flat[0], (-1,))
 
 
