@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from agnograd._hooks.activation import hooks
@@ -60,25 +60,18 @@ def _threads_share(where: str | None) -> Trial:
         with hooks(plugin) as (shared,):
             pass  # an instance, if a name or a class was given
         turns = Turns()
-        failures: dict[int, Exception] = {}
 
         def work(number: int) -> None:
-            try:
-                with turns.taken(number), hooks(shared, TurnTaking(turns, number)):
-                    if number == 1 and where is not None:
-                        _fail(xp, where)
-                    else:
-                        _compare(f"thread {number}", gradient(xp), expected)
-            except Exception as error:
-                failures[number] = error
+            with turns.taken(number), hooks(shared, TurnTaking(turns, number)):
+                if number == 1 and where is not None:
+                    _fail(xp, where)
+                else:
+                    _compare(f"thread {number}", gradient(xp), expected)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for number in sorted(failures):
-            raise failures[number]
+        with ThreadPoolExecutor(2) as threads:
+            done = [threads.submit(work, number) for number in range(2)]
+        for each in done:
+            each.result()
 
     return trial
 
