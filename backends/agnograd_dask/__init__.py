@@ -184,11 +184,12 @@ class DaskBackend(Backend):
         """Return the sum: one sum a chunk of ``values``, and a tree of these."""
         import dask.array as da
 
-        from agnograd_dask._scatter import along_first, flat_positions
+        from agnograd_dask._keys import positions
+        from agnograd_dask._scatter import along_first
 
         length = into.shape[axis]
         values = da.moveaxis(values, axis, 0)
-        added = along_first(length, flat_positions(indices, (length,)), values)
+        added = along_first(length, positions(indices, (length,)), values)
         return into + da.moveaxis(added, 0, axis).rechunk(into.chunks)
 
     def item(self, array: Any) -> Any:
@@ -222,8 +223,7 @@ class DaskBackend(Backend):
 
 def _is_number(part: Any) -> bool:
     """Return whether a part of a key is an integer that is an array."""
-    kind = str(getattr(part, "dtype", ""))
-    return kind.startswith(("int", "uint")) and not part.ndim
+    return _is_integers(part) and not part.ndim
 
 
 def _get(x: Any, key: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,22 +90,15 @@ def _with_ones(chunk: Any, *place: Any, dropped: Shape, new: Shape) -> Any:
 def viewed(x: Any, key: Any) -> Any:
     """Return an array read at new axes and whole ones only; None for any other key."""
     parts = key if isinstance(key, tuple) else (key,)
-    whole = [part is ... or (type(part) is slice and part == slice(None)) for part in parts]
-    if not is_plain(x) or not all(
-        part is None or is_whole for part, is_whole in zip(parts, whole, strict=True)
-    ):
+    if not all(part is None or part is ... or _is_whole(part) for part in parts):
         return None
-    rest = x.ndim - sum(type(part) is slice for part in parts)
-    dots = [part is ... for part in parts]
-    if rest < 0 or sum(dots) > 1 or None not in parts:
+    if None not in parts or not is_plain(x) or math.isnan(x.size):
         return None
-    sizes = iter(x.shape)
-    shape: list[int] = []
-    for part in parts if any(dots) else (*parts, ...):
-        shape += (
-            [1] if part is None else [next(sizes) for _ in range(1 if part is not ... else rest)]
-        )
-    return with_ones(x, tuple(shape))
+    return with_ones(x, np.broadcast_to(0, x.shape)[key].shape)
+
+
+def _is_whole(part: Any) -> bool:
+    return type(part) is slice and part == slice(None)
 
 
 def transposed(x: Any, axes: Sequence[int]) -> Any:

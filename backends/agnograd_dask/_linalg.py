@@ -5,6 +5,7 @@ Dask's own algorithms serve single matrices of several chunks, where it has one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,7 @@ import array_api_compat.dask.array.linalg as compat
 import array_api_compat.numpy.linalg as by_numpy
 import dask.array as da
 import numpy as np
-from array_api_compat.dask.array.linalg import (
-    diagonal,
-    vecdot,
-    vector_norm,
-)
+from array_api_compat.dask.array.linalg import diagonal, vecdot, vector_norm
 
 from agnograd_dask import _products
 from agnograd_dask._axes import transposed
@@ -78,10 +75,8 @@ def _each(
     shared = {key: option for key, option in options.items() if key not in numbers}
 
     def of_chunk(*chunks: Any) -> Any:
-        matrices = chunks[: len(arrays)]
         own = dict(zip(numbers, chunks[len(arrays) :], strict=True))
-        result = function(*matrices, *place, **shared, **own)
-        return tuple(result) if several else result
+        return function(*chunks[: len(arrays)], *place, **shared, **own)
 
     inputs += ",()" * len(numbers)
     ranks = [core.count(",") + bool(core) for core in inputs[1:-1].split("),(")]
@@ -94,7 +89,8 @@ def _each(
     dtypes: Any = [each.dtype for each in found] if several else found.dtype
     whole = _aligned(given, ranks)
     signature = f"{inputs}->{outputs}"
-    return da.apply_gufunc(of_chunk, signature, *whole, output_dtypes=dtypes, output_sizes=sizes)
+    made = da.apply_gufunc(of_chunk, signature, *whole, output_dtypes=dtypes, output_sizes=sizes)
+    return type(found)(*made) if several else made
 
 
 def _aligned(arrays: list[Any], ranks: list[int]) -> list[Any]:
@@ -124,34 +120,29 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return da.moveaxis(_each("cross", "(i),(i)->(i)", *ends), -1, axis)
 
 
-def det(x: Any, /) -> Any:
-    """Return the determinant."""
-    return _each("det", "(i,j)->()", x)
+def _of_matrices(name: str, signature: str) -> Callable[..., Any]:
+    """Return a function of one stack of matrices, whose options are those of NumPy's."""
+
+    @functools.wraps(getattr(by_numpy, name))
+    def computed(x: Any, /, **options: Any) -> Any:
+        return _each(name, signature, x, **options)
+
+    return computed
 
 
-def eig(x: Any, /) -> Any:
-    """Return eigenvalues and eigenvectors."""
-    return by_numpy.EigResult(*_each("eig", "(i,j)->(j),(i,j)", x))
-
-
-def eigh(x: Any, /) -> Any:
-    """Return eigenvalues and eigenvectors of a Hermitian matrix."""
-    return by_numpy.EighResult(*_each("eigh", "(i,j)->(j),(i,j)", x))
+det = _of_matrices("det", "(i,j)->()")
+eig = _of_matrices("eig", "(i,j)->(j),(i,j)")
+eigh = _of_matrices("eigh", "(i,j)->(j),(i,j)")
+eigvals = _of_matrices("eigvals", "(i,j)->(j)")
+eigvalsh = _of_matrices("eigvalsh", "(i,j)->(j)")
+matrix_rank = _of_matrices("matrix_rank", "(i,j)->()")
+pinv = _of_matrices("pinv", "(i,j)->(j,i)")
+slogdet = _of_matrices("slogdet", "(i,j)->(),()")
 
 
 def eigh_upper(x: Any, /) -> Any:
     """Return eigenvalues and eigenvectors by the upper triangle."""
-    return by_numpy.EighResult(*_each("eigh", "(i,j)->(j),(i,j)", x, UPLO="U"))
-
-
-def eigvals(x: Any, /) -> Any:
-    """Return the eigenvalues."""
-    return _each("eigvals", "(i,j)->(j)", x)
-
-
-def eigvalsh(x: Any, /) -> Any:
-    """Return the eigenvalues of a Hermitian matrix."""
-    return _each("eigvalsh", "(i,j)->(j)", x)
+    return eigh(x, UPLO="U")
 
 
 def inv(x: Any, /) -> Any:
@@ -177,21 +168,11 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return _each("matrix_power", "(i,j)->(i,j)", x, place=(n,))
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
-    """Return the rank."""
-    return _each("matrix_rank", "(i,j)->()", x, rtol=rtol)
-
-
 def outer(x1: Any, x2: Any, /) -> Any:
     """Return the outer product of two vectors; Dask's own flattens matrices."""
     if not x1.ndim == x2.ndim == 1:
         raise ValueError(f"outer: of two vectors, not of shapes {x1.shape} and {x2.shape}")
     return compat.outer(x1, x2)
-
-
-def pinv(x: Any, /, *, rtol: Any = None) -> Any:
-    """Return the pseudo-inverse."""
-    return _each("pinv", "(i,j)->(j,i)", x, rtol=rtol)
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
@@ -200,13 +181,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
         return compat.qr(x)
     rows = x.shape[-2]
     size = rows if mode == "complete" else min(x.shape[-2:])
-    parts = _each("qr", "(i,j)->(i,k),(k,j)", x, sizes={"k": size}, mode=mode)
-    return by_numpy.QRResult(*parts)
-
-
-def slogdet(x: Any, /) -> Any:
-    """Return the sign and the logarithm of the determinant."""
-    return by_numpy.SlogdetResult(*_each("slogdet", "(i,j)->(),()", x))
+    return _each("qr", "(i,j)->(i,k),(k,j)", x, sizes={"k": size}, mode=mode)
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
@@ -226,8 +201,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     sizes = {"k": size, "l": size, "m": size}
     if full_matrices:
         sizes |= {"l": x.shape[-2], "m": x.shape[-1]}
-    parts = _each("svd", signature, x, sizes=sizes, full_matrices=full_matrices)
-    return by_numpy.SVDResult(*parts)
+    return _each("svd", signature, x, sizes=sizes, full_matrices=full_matrices)
 
 
 def svdvals(x: Any, /) -> Any:

@@ -53,17 +53,13 @@ __all__ = [
 __array_api_version__ = compat.__array_api_version__
 __array_namespace_info__ = compat.__array_namespace_info__
 
-# The standard's functions of elements that are one NumPy function.
-_ELEMENTWISE = (
-    *("abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and"),
-    *("bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor"),
-    *("ceil", "conj", "copysign", "cos", "cosh", "divide", "equal", "exp", "expm1", "floor"),
-    *("floor_divide", "greater", "greater_equal", "hypot", "isfinite", "isinf", "isnan", "less"),
-    *("less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not"),
-    *("logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter"),
-    *("not_equal", "positive", "pow", "remainder", "signbit", "sin", "sinh", "sqrt", "square"),
-    *("subtract", "tan", "tanh", "trunc", "where"),
-)
+# Functions of elements that one NumPy function computes.
+_ELEMENTWISE = [
+    name
+    for name, found in vars(np).items()
+    if name == "where" or (isinstance(found, np.ufunc) and not found.signature and found.nout == 1)
+    if hasattr(compat, name)
+]
 _REDUCTIONS = {
     "all": np.logical_and,
     "any": np.logical_or,

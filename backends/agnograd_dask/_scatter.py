@@ -7,16 +7,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-__all__ = ["along_first", "flat_positions"]
-
-
-def flat_positions(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return the positions in the flattened array that integer arrays name."""
-    total: Any = 0
-    for part, length in zip(key if isinstance(key, tuple) else (key,), shape, strict=True):
-        part = da.asarray(part).astype(np.int64)
-        total = total * length + da.where(part < 0, part + length, part)
-    return total
+__all__ = ["along_first"]
 
 
 def along_first(length: int, positions: Any, values: Any) -> Any:
