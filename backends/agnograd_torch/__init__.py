@@ -294,8 +294,6 @@ class TorchBackend(Backend):
         self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
     ) -> Any:
         """Return a sparse CSR tensor, of which PyTorch says once that it is in beta state."""
-        import warnings
-
         import torch
 
         with warnings.catch_warnings():

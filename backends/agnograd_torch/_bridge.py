@@ -10,7 +10,7 @@ import torch
 from agnograd.errors import LostGradientError, RuleError
 from agnograd.extend import Bridge, Flat, Program, Record
 
-__all__ = ["TorchBridge"]
+__all__ = ["TorchBridge", "gradients"]
 
 
 class TorchBridge(Bridge):
@@ -61,31 +61,41 @@ class TorchRecord:
 
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
         """Return the gradients of the inputs; the graph is kept, until the record goes."""
-        return self._gradients(cotangents, create_graph=False)
+        return gradients(self.results, self.inputs, cotangents, create_graph=False)
 
     def pulled(self, cotangents: Sequence[Any], places: Sequence[int]) -> TorchRecord:
         """Return the gradients as a graph of their own, from the inputs and cotangents."""
         given = [_start(g) for g in cotangents]
         values = [*self.inputs, *given]
-        found = self._gradients(given, create_graph=True)
+        found = gradients(self.results, self.inputs, given, create_graph=True)
         return TorchRecord([values[place] for place in places], found)
 
-    def _gradients(self, cotangents: Sequence[Any], create_graph: bool) -> Sequence[Any]:
-        pairs = [
-            pair for pair in zip(self.results, cotangents, strict=True) if pair[0].requires_grad
-        ]
-        if not pairs:
-            return [torch.zeros_like(x) for x in self.inputs]
-        found: Sequence[Any] = torch.autograd.grad(
-            [result for result, _ in pairs],
-            self.inputs,
+
+def gradients(
+    results: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], *, create_graph: bool
+) -> list[Any]:
+    """Return the gradients of inputs, as PyTorch computes them; the graph is kept.
+
+    A cotangent of None stands for zeros.
+    """
+    pairs = [
+        (out, g)
+        for out, g in zip(results, cotangents, strict=True)
+        if out.requires_grad and g is not None
+    ]
+    if not pairs:
+        return [torch.zeros_like(x) for x in inputs]
+    return list(
+        torch.autograd.grad(
+            [out for out, _ in pairs],
+            inputs,
             [g for _, g in pairs],
             retain_graph=True,
             create_graph=create_graph,
             allow_unused=True,
             materialize_grads=True,
         )
-        return found
+    )
 
 
 class _Exported(torch.autograd.Function):  # type: ignore[misc]

@@ -24,47 +24,28 @@ class DirectCall(NamedTuple):
 
 Facts = Mapping[Ref, Fact]
 
+# What PyTorch calls some of the standard's functions.
+SHORT = {"divide": "div", "multiply": "mul", "subtract": "sub", "equal": "eq", "not_equal": "ne"}
+SHORT |= {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
+
+
+def _named(names: str) -> dict[str, Callable[..., Any]]:
+    """Return PyTorch's functions by the standard's names."""
+    return {name: getattr(torch, SHORT.get(name, name)) for name in names.split()}
+
+
 # Of two arrays. Those of the standard promote 0-d tensors, as PyTorch does not.
-ARITHMETIC = {
-    "add": torch.add,
-    "divide": torch.div,
-    "multiply": torch.mul,
-    "subtract": torch.sub,
-}
+ARITHMETIC = _named("add divide multiply subtract")
 # Which take a number as either operand.
-NUMBERS = ARITHMETIC | {
-    "bitwise_and": torch.bitwise_and,
-    "bitwise_or": torch.bitwise_or,
-    "bitwise_xor": torch.bitwise_xor,
-    "floor_divide": torch.floor_divide,
-    "pow": torch.pow,
-    "remainder": torch.remainder,
-}
+NUMBERS = ARITHMETIC | _named("bitwise_and bitwise_or bitwise_xor floor_divide pow remainder")
 # Which take a number as the second operand.
-SECOND = {
-    "equal": torch.eq,
-    "greater": torch.gt,
-    "greater_equal": torch.ge,
-    "less": torch.lt,
-    "less_equal": torch.le,
-    "not_equal": torch.ne,
-}
-ARRAYS = {
-    "atan2": torch.atan2,
-    "copysign": torch.copysign,
-    "hypot": torch.hypot,
-    "logaddexp": torch.logaddexp,
-    "logical_and": torch.logical_and,
-    "logical_or": torch.logical_or,
-    "logical_xor": torch.logical_xor,
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
-}
-BINARY = NUMBERS | SECOND | ARRAYS
+SECOND = _named("equal greater greater_equal less less_equal not_equal")
+ARRAYS = "atan2 copysign hypot logaddexp logical_and logical_or logical_xor maximum minimum"
+BINARY = NUMBERS | SECOND | _named(ARRAYS)
 # Of one array, and no options: the namespace has PyTorch's own.
 NAMES = "abs acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 negative"
 NAMES += " reciprocal sin sinh sqrt square tan tanh"
-UNARY = {name: getattr(torch, name) for name in NAMES.split()}
+UNARY = _named(NAMES)
 # Whose result may take the memory of an argument: each element is read before it is written.
 IN_PLACE = frozenset({*BINARY, *UNARY})
 # Which add to their first argument, by methods of the backend.
@@ -85,24 +66,20 @@ def direct_call(step: Step, facts: Facts) -> DirectCall | None:
 def _binary(step: Step, facts: Facts) -> DirectCall | None:
     if step.kwargs or len(step.args) != 2:
         return None
+    function, refs = BINARY[step.op], [x for x in step.args if type(x) is Ref]
+    if len(refs) == 2:
+        one, two = (facts[ref] for ref in refs)
+        same = one.dtype == two.dtype or (one.shape and two.shape)
+        return DirectCall(function, step.args) if same else None
     x1, x2 = step.args
-    if type(x1) is Ref and type(x2) is Ref:
-        one, two = facts[x1], facts[x2]
-        if one.dtype != two.dtype and not (one.shape and two.shape):
-            return None
-        return DirectCall(BINARY[step.op], step.args)
-    if type(x1) is Ref:
-        able = step.op in NUMBERS or step.op in SECOND
-    else:
-        able = step.op in NUMBERS and type(x2) is Ref
+    if len(refs) != 1 or step.op not in (NUMBERS | SECOND if type(x1) is Ref else NUMBERS):
+        return None
     number = x2 if type(x1) is Ref else x1
-    if not able or type(number) not in (bool, int, float, complex):
+    if type(number) not in (bool, int, float, complex):
         return None
     if step.op in ARITHMETIC:
-        beside, out = facts[x1 if type(x1) is Ref else x2], facts[step.outs[0]]
-        number = _as_array(number, beside, out)
-        return DirectCall(BINARY[step.op], (x1, number) if type(x1) is Ref else (number, x2))
-    return DirectCall(BINARY[step.op], step.args)
+        number = _as_array(number, facts[refs[0]], facts[step.outs[0]])
+    return DirectCall(function, (x1, number) if type(x1) is Ref else (number, x2))
 
 
 def _as_array(number: Any, beside: Fact, out: Fact) -> Any:

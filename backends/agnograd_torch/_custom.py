@@ -19,6 +19,8 @@ import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
 from agnograd_engines import engine_function
 from agnograd_torch._autocast import in_full, widened
+from agnograd_torch._bridge import gradients
+from agnograd_torch._tangents import likes_of, with_zeros
 
 __all__ = ["call"]
 
@@ -95,21 +97,9 @@ class _Call:
         self, tensors: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], wanted: list[int]
     ) -> list[torch.Tensor]:
         """Return the gradients of the tensors at some places, which PyTorch differentiates."""
-        results = self.run(tensors)
-        pairs = [(out, g) for out, g in zip(results, cotangents, strict=True) if out.requires_grad]
         starts = [tensors[place] for place in wanted]
-        if not pairs:
-            return [torch.zeros_like(x) for x in starts]
-        return list(
-            torch.autograd.grad(
-                [out for out, _ in pairs],
-                starts,
-                [g for _, g in pairs],
-                create_graph=any(g.requires_grad for g in cotangents),
-                allow_unused=True,
-                materialize_grads=True,
-            )
-        )
+        again = any(g.requires_grad for g in cotangents)
+        return gradients(self.run(tensors), starts, cotangents, create_graph=again)
 
 
 # By the text that stands for a call in graphs.
@@ -210,15 +200,11 @@ def _(
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     tensors, ctx.call = inputs
     ctx.save_for_backward(*tensors)
-    ctx.likes = [(x.shape, x.dtype, x.device) for x in output]
+    ctx.likes = likes_of(output)
 
 
 def _backward(ctx: Any, grads: Any) -> Any:
-    given = [
-        torch.zeros(shape, dtype=dtype, device=device) if g is None else g
-        for g, (shape, dtype, device) in zip(grads, ctx.likes, strict=True)
-    ]
-    tensors = list(ctx.saved_tensors)
+    given, tensors = with_zeros(grads, ctx.likes), list(ctx.saved_tensors)
     wanted = [place for place, needed in enumerate(ctx.needs_input_grad[0]) if needed]
     found = iter(torch.ops.agnograd.gradients(tensors, given, wanted, ctx.call))
     return [next(found) if place in wanted else None for place in range(len(tensors))], None
@@ -235,20 +221,10 @@ def _backward_of_gradients(ctx: Any, grads: Any) -> Any:
         values = [x.view_as(x) for x in ctx.saved_tensors]
         tensors, cotangents = values[: ctx.count], values[ctx.count :]
         found = _call_of(ctx.call).gradients(tensors, cotangents, ctx.wanted)
-        pairs = [
-            (out, g)
-            for out, g in zip(found, grads, strict=True)
-            if g is not None and out.requires_grad
-        ]
         starts = [place for place, x in enumerate(values) if x.requires_grad]
-        gradients = torch.autograd.grad(
-            [out for out, _ in pairs],
-            [values[place] for place in starts],
-            [g for _, g in pairs],
-            create_graph=torch.is_grad_enabled(),
-            allow_unused=True,
-        )
-    every = dict(zip(starts, gradients, strict=True))
+        inputs = [values[place] for place in starts]
+        found = gradients(found, inputs, grads, create_graph=torch.is_grad_enabled())
+    every = dict(zip(starts, found, strict=True))
     return (
         [every.get(place) for place in range(ctx.count)],
         [every.get(place) for place in range(ctx.count, len(values))],

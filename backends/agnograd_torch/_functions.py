@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from agnograd_engines import Primitive
 from agnograd_torch._autocast import in_full
-from agnograd_torch._tangents import pushed
+from agnograd_torch._tangents import likes_of, pushed, with_zeros
 
 __all__ = ["functions"]
 
@@ -88,7 +88,7 @@ class _Kept:
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
         ctx.others = saved
-        ctx.likes = [(each.shape, each.dtype, each.device) for each in results]
+        ctx.likes = likes_of(results)
         # Zeros could not be told from what has no tangent, and so needs no rule.
         ctx.set_materialize_grads(False)
         if not self.one:
@@ -103,10 +103,7 @@ class _Kept:
     def pulled(self, ctx: Any, cotangents: Sequence[Any]) -> list[Any]:
         """Return the gradients of the arrays that need one."""
         if not self.optional and any(g is None for g in cotangents):
-            cotangents = [
-                torch.zeros(shape, dtype=dtype, device=device) if g is None else g
-                for g, (shape, dtype, device) in zip(cotangents, ctx.likes, strict=True)
-            ]
+            cotangents = with_zeros(cotangents, ctx.likes)
         return self.primitive.pull(self.saved_in(ctx), cotangents, ctx.needs_input_grad[1:])
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import is_basic
-from agnograd_torch._keys import forward_steps, turned_steps
+from agnograd_torch._keys import forward_steps, is_backward, turned_steps
 
 if TYPE_CHECKING:
     import torch
@@ -60,8 +60,7 @@ def read(x: torch.Tensor, key: Any) -> torch.Tensor:
 
 def has_backward_steps(key: Any) -> bool:
     """Return whether there is a slice with a negative step, which PyTorch refuses."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts)
+    return any(map(is_backward, key if isinstance(key, tuple) else (key,)))
 
 
 def positions(x: torch.Tensor, key: Any) -> torch.Tensor:

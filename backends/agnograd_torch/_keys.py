@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["forward_steps", "turned_steps"]
+__all__ = ["forward_steps", "is_backward", "turned_steps"]
 
 
 def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
@@ -21,10 +21,10 @@ def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]
     Examples
     --------
     >>> forward_steps((0, slice(None, None, -2)), (2, 4))
-    ((0, slice(1, 4, 2)), (0,))
+    ((0, slice(1, 5, 2)), (0,))
     """
     parts = key if isinstance(key, tuple) else (key,)
-    if not any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts):
+    if not any(map(is_backward, parts)):
         return key, ()
     consumed = sum(part is not None and part is not Ellipsis for part in parts)
     turned: list[int] = []
@@ -34,11 +34,11 @@ def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]
         if part is Ellipsis:
             axis += len(shape) - consumed
             place += len(shape) - consumed
-        elif isinstance(part, slice) and (part.step or 1) < 0:
-            turned.append(place)
-            part = _turned(range(*part.indices(shape[axis])))
-            axis, place = axis + 1, place + 1
         else:
+            if is_backward(part):
+                turned.append(place)
+                at = range(*part.indices(shape[axis]))[::-1]
+                part = slice(at.start, at.stop, at.step)
             axis += part is not None
             place += part is None or isinstance(part, slice)
         made.append(part)
@@ -59,7 +59,7 @@ def turned_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
     consumed = sum(_axes_of(part) for part in parts)
     turned, made, axis = [], [], 0
     for part in parts:
-        if isinstance(part, slice) and (part.step or 1) < 0:
+        if is_backward(part):
             first, stop, step = part.indices(shape[axis])
             turned.append(axis)
             part = slice(shape[axis] - 1 - first, shape[axis] - 1 - stop, -step)
@@ -76,7 +76,6 @@ def _axes_of(part: Any) -> int:
     return part.ndim if is_mask else 1
 
 
-def _turned(positions: range) -> slice:
-    if not positions:
-        return slice(0, 0)
-    return slice(positions[-1], positions[0] + 1, -positions.step)
+def is_backward(part: Any) -> bool:
+    """Return whether a part of a key is a slice with a negative step."""
+    return isinstance(part, slice) and (part.step or 1) < 0

@@ -43,18 +43,19 @@ def kept(mask: Any, x: Any) -> Any:
     """Return ``x`` where the mask is true, and 0 elsewhere."""
     if _is_tracked(x):
         return torch.where(mask, x, 0.0)
-    bits = BITS[x.dtype]
-    every = mask.to(bits).neg_()  # of true, all bits
-    return every.bitwise_and_(x.view(bits)).view(x.dtype)
+    return _bits(x, mask.to(BITS[x.dtype]).neg_())  # of true, all bits
 
 
 def cleared(mask: Any, x: Any) -> Any:
     """Return 0 where the mask is true, and ``x`` elsewhere."""
     if _is_tracked(x):
         return torch.where(mask, 0.0, x)
-    bits = BITS[x.dtype]
-    every = mask.to(bits).sub_(1)  # of false, all bits
-    return every.bitwise_and_(x.view(bits)).view(x.dtype)
+    return _bits(x, mask.to(BITS[x.dtype]).sub_(1))  # of false, all bits
+
+
+def _bits(x: Any, bits: Any) -> Any:
+    """Return the elements of ``x`` with those of their bits that are given, in their memory."""
+    return bits.bitwise_and_(x.view(bits.dtype)).view(x.dtype)
 
 
 def _is_tracked(x: Any) -> bool:

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from agnograd.errors import UnsupportedFunctionError
 from agnograd_engines import Primitive
 
-__all__ = ["dual", "is_forward_mode", "pushed"]
+__all__ = ["dual", "is_forward_mode", "likes_of", "pushed", "with_zeros"]
 
 
 def is_forward_mode(name: str) -> bool:
@@ -31,6 +31,22 @@ def is_forward_mode(name: str) -> bool:
             "of their own; use reverse mode for one of the derivatives, as torch.func.hessian does"
         )
     return innermost
+
+
+Likes = list[tuple[Any, torch.dtype, Any]]
+
+
+def likes_of(tensors: Sequence[torch.Tensor]) -> Likes:
+    """Return the shape, dtype and device of each tensor."""
+    return [(x.shape, x.dtype, x.device) for x in tensors]
+
+
+def with_zeros(cotangents: Sequence[Any], likes: Likes) -> list[Any]:
+    """Return cotangents with zeros in place of None."""
+    return [
+        torch.zeros(shape, dtype=dtype, device=device) if g is None else g
+        for g, (shape, dtype, device) in zip(cotangents, likes, strict=True)
+    ]
 
 
 class _Quiet(threading.local):
@@ -53,7 +69,7 @@ def dual(
     out = function.apply(options, *primals)
     results = (out,) if primitive.op.outputs == "one" else out
     if any(t is not None for t in tangents):
-        likes = [(each.shape, each.dtype, each.device) for each in results]
+        likes = likes_of(results)
         saved = primitive.save(primals, options, results)
         _quiet.levels += 1
         try:
@@ -76,7 +92,7 @@ def pushed(
         shape, dtype, _ = likes[0]
         return (primitive.push(saved, tangents, SimpleNamespace(shape=shape, dtype=dtype)),)
     inexact = [dtype.is_floating_point or dtype.is_complex for _, dtype, _ in likes]
-    zeros = [torch.zeros(shape, dtype=dtype, device=on) for shape, dtype, on in likes]
+    zeros = with_zeros([None] * len(likes), likes)
     there: list[int] = []  # the inputs that have a gradient: a rule may say that there is none
 
     def pullback(*given: Any) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from agnograd_engines import Calling, Engine, Primitive
-from agnograd_torch import _custom
+from agnograd_torch import TorchBackend, _custom
 from agnograd_torch._autocast import in_full
 from agnograd_torch._functions import functions
 from agnograd_torch._tangents import dual, is_forward_mode
@@ -70,8 +70,8 @@ class TorchEngine(Engine):
 
     def constant(self, value: Any) -> torch.Tensor:
         """Return a tensor that shares the memory of NumPy's array if it can."""
-        shared = value.flags.writeable and min(value.strides, default=0) >= 0
-        return torch.asarray(value if shared else value.copy())
+        tensor: torch.Tensor = TorchBackend().constant(value)
+        return tensor
 
 
 engine = TorchEngine()
