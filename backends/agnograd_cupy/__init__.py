@@ -110,10 +110,6 @@ class CupyBackend(Backend):
             _add_at(into, (slice(None),) * (axis % into.ndim) + (indices,), values)
         return into
 
-    def item(self, array: Any) -> Any:
-        """Return CuPy's own conversion to a Python scalar; it waits for the device."""
-        return array.item()
-
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a copy on the host; it waits for the device."""
         if copy is False:

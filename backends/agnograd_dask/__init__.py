@@ -192,10 +192,6 @@ class DaskBackend(Backend):
         added = along_first(length, positions(indices, (length,)), values)
         return into + da.moveaxis(added, 0, axis).rechunk(into.chunks)
 
-    def item(self, array: Any) -> Any:
-        """Compute a 0-d array, and return it as a Python scalar."""
-        return array.compute().item()
-
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Compute the array, and return NumPy's."""
         import numpy as np

@@ -103,10 +103,6 @@ class JaxBackend(Backend):
             return jnp.where(key.reshape(key.shape + (1,) * (x.ndim - key.ndim)), value, x)
         return x.at[key].set(value)
 
-    def put(self, x: Any, key: Any, value: Any) -> Any:
-        """Return a copy, as ``set`` does: nothing is written in place."""
-        return self.set(x, key, value)
-
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Return the sum by JAX's indexed update; of a large part, in a trace, by padding it.
 
@@ -134,16 +130,6 @@ class JaxBackend(Backend):
         import jax
 
         return isinstance(x, jax.core.Tracer)
-
-    def item(self, array: Any) -> Any:
-        """Return JAX's own conversion to a Python scalar."""
-        return array.item()
-
-    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return a NumPy array, read-only where it shares the array's memory."""
-        import numpy as np
-
-        return np.asarray(array, dtype=dtype, copy=copy)
 
     def sparse(
         self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]

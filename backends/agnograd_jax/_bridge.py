@@ -16,7 +16,7 @@ from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Bridge, Flat, Program, Record
 from agnograd_jax._callbacks import called_back
 
-__all__ = ["JaxBridge"]
+__all__ = ["JaxBridge", "conjugates", "is_inexact"]
 
 
 class JaxBridge(Bridge):
@@ -42,10 +42,10 @@ class JaxRecord:
 
         def parted(*xs: Any) -> tuple[list[Any], list[Any]]:
             found = [jnp.asarray(each) for each in f(xs)]
-            self.inexact = [_is_inexact(each) for each in found]
+            self.inexact = [is_inexact(each) for each in found]
             return (
-                [each for each in found if _is_inexact(each)],
-                [each for each in found if not _is_inexact(each)],
+                [each for each in found if is_inexact(each)],
+                [each for each in found if not is_inexact(each)],
             )
 
         results, self._pullback, others = jax.vjp(parted, *inputs, has_aux=True)
@@ -55,7 +55,7 @@ class JaxRecord:
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the gradients of the inputs."""
         given = [g for g, kind in zip(cotangents, self.inexact, strict=True) if kind]
-        return _conjugates(self._pullback(_conjugates(given)))
+        return conjugates(self._pullback(conjugates(given)))
 
     def pulled(self, cotangents: Sequence[Any], places: Sequence[int]) -> JaxRecord:
         """Return a record of the pullback as a function of inputs and cotangents."""
@@ -85,7 +85,7 @@ class _Pullback:
         self.size = len(inputs)
         self.kept = kept
         self.count = count
-        self.places = [place for place, x in enumerate(inputs) if _is_inexact(x)]
+        self.places = [place for place, x in enumerate(inputs) if is_inexact(x)]
 
     def outputs(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return the gradients of the inputs."""
@@ -128,10 +128,10 @@ def _exported(program: Any, results: Callable[[Sequence[Any]], Sequence[Any]]) -
     def backward(xs: Any, grads: Any) -> tuple[Any, ...]:
         kept = [place for place, g in enumerate(grads) if g.dtype != jax.dtypes.float0]
         pullback = _Pullback(program, xs, kept, len(grads))
-        inexact = [x for x in xs if _is_inexact(x)]
-        given = _conjugates([grads[place] for place in kept])
-        found = iter(_conjugates(_exported(pullback, lambda _: inexact)(*xs, *given)))
-        return tuple(next(found) if _is_inexact(x) else None for x in xs)
+        inexact = [x for x in xs if is_inexact(x)]
+        given = conjugates([grads[place] for place in kept])
+        found = iter(conjugates(_exported(pullback, lambda _: inexact)(*xs, *given)))
+        return tuple(next(found) if is_inexact(x) else None for x in xs)
 
     call.defvjp(forward, backward)
     return call
@@ -162,9 +162,11 @@ def _results_of(program: Program) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return results
 
 
-def _is_inexact(x: Any) -> bool:
+def is_inexact(x: Any) -> bool:
+    """Return whether an array has a floating-point or complex dtype."""
     return bool(jnp.issubdtype(x.dtype, jnp.inexact))
 
 
-def _conjugates(arrays: Sequence[Any]) -> list[Any]:
+def conjugates(arrays: Sequence[Any]) -> list[Any]:
+    """Return the conjugates of arrays, which are these themselves if they are real."""
     return [jnp.conj(each) if jnp.iscomplexobj(each) else each for each in arrays]

@@ -19,6 +19,7 @@ import numpy as np
 
 from agnograd.extend import switch
 from agnograd_engines import Calling, Engine, Primitive
+from agnograd_jax._bridge import conjugates, is_inexact
 from agnograd_jax._linear import linear
 
 __all__ = ["JaxEngine", "engine"]
@@ -109,13 +110,9 @@ def _is_zero(tangent: Any) -> bool:
 
 
 def _tangent(out: Any, tangent: Any) -> Any:
-    if not _is_inexact(out):
+    if not is_inexact(out):
         return np.zeros(out.shape, jax.dtypes.float0)
     return jnp.zeros_like(out) if tangent is None else tangent.astype(out.dtype)
-
-
-def _is_inexact(x: Any) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
 
 
 def _pushed(
@@ -128,7 +125,7 @@ def _pushed(
     holomorphic = jnp.iscomplexobj(results[0]) or not any(map(jnp.iscomplexobj, tangents))
     if primitive.pushes and holomorphic:
         return [primitive.push(saved, tangents, results[0])]
-    inexact = [_is_inexact(out) for out in results]
+    inexact = [is_inexact(out) for out in results]
     starts = [out for out, kind in zip(results, inexact, strict=True) if kind]
     if not starts:
         return [None for _ in results]
@@ -171,21 +168,17 @@ class _Pullback:
         self, residuals: Sequence[Any], cotangents: Sequence[Any], likes: Sequence[Any]
     ) -> list[Any]:
         """Return the gradients of the inputs that are wanted, ``likes``, as JAX has them."""
-        given = iter(_conjugates(cotangents))
+        given = iter(conjugates(cotangents))
         pairs = zip(self.inexact, self.shapes, strict=True)
         every = [next(given) if kind else jnp.zeros(shape) for kind, shape in pairs]
         found = self.primitive.pull(self.joined(residuals), every, self.wanted)
         gradients = [g for g, each in zip(found, self.wanted, strict=True) if each]
-        return _conjugates(
+        return conjugates(
             [
                 jnp.zeros(like.shape, like.dtype) if g is None else g
                 for g, like in zip(gradients, likes, strict=True)
             ]
         )
-
-
-def _conjugates(arrays: Sequence[Any]) -> list[Any]:
-    return [jnp.conj(each) if jnp.iscomplexobj(each) else each for each in arrays]
 
 
 engine = JaxEngine()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import switch
-from agnograd_compile.lowering import Lowering, Missed, Writer, seen_by, straight
+from agnograd_compile.lowering import Lowering, Missed, Ref, Writer, seen_by, straight
 from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
-    from agnograd_compile.lowering import Description, Ref, Runnable, Step, TracedProgram
+    from agnograd_compile.lowering import Description, Runnable, Step, TracedProgram
 
 __all__ = ["Jit", "jit"]
 
@@ -52,34 +52,42 @@ class Compiled:
 
     def __init__(self, program: TracedProgram) -> None:
         self._guards = [step.kwargs for step in program.guards()]
+        self._run, self._refusals = self.jitted(program), self.refusals()
+        self._straight = straight(program)
+        self._fits = True
+
+    def jitted(self, program: TracedProgram) -> Run:
+        """Return what computes the outputs, and what guards look at."""
+        return in_parts(program, lambda part: jitted(JitWriter(part)))
+
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """Return the errors that say that JAX cannot trace the program."""
         import jax  # the module is loaded where JAX need not be installed
 
-        self._run = in_parts(program, lambda part: jitted(JitWriter(part)))
-        self._refusals = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
-        self._straight = straight(program)
-        self._is_traceable = True
+        return jax.errors.JAXTypeError, jax.errors.JAXIndexError
 
     @property
     def direct(self) -> Runnable:
         """What does the same after the first run, in the fewest calls."""
-        return self if self._guards or not self._is_traceable else self._run
+        return self if self._guards or not self._fits else self._run
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the program."""
-        if not self._is_traceable:
+        if not self._fits:
             return self._straight(arrays)
         try:
             found: list[Any] = self._run([*arrays])  # a tuple would be compiled by itself
         except self._refusals:
-            # A step looks at values, such as a mask as a key.
+            # A step looks at values, such as a mask as a key; it may raise an error here, too.
             found = self._straight(arrays)
-            self._is_traceable = False
+            self._fits = False
             return found
-        if self._guards:
-            count = len(found) - len(self._guards)
-            check(self._guards, found[count:])
-            del found[count:]
-        return found
+        count = len(found) - len(self._guards)
+        for guard, value in zip(self._guards, found[count:], strict=True):
+            seen = seen_by(guard["kind"], value)
+            if seen != guard["value"]:
+                raise Missed(guard["number"], seen)
+        return found[:count]
 
 
 class JitWriter(Writer):
@@ -95,9 +103,7 @@ class JitWriter(Writer):
         self.filled = {ref: number for ref, number in numbers.items() if number is not None}
         self.large = [ref for ref in large if ref not in self.filled]
         self._tanhs: dict[Any, Ref] = {}  # by the input
-        self._transposed: dict[Any, Ref] = {}  # by the result
-        self._chosen: dict[Any, Step] = {}  # by the result
-        self._inverted: dict[Any, Ref] = {}  # what 1 is divided by, by the result
+        self._made = {step.outs[0]: step for step in program.steps if step.outs}
         uses = [*(ref for step in program.steps for ref in step.uses()), *program.outputs]
         self._uses = Counter(uses)
 
@@ -128,15 +134,14 @@ class JitWriter(Writer):
         """Write a step: by what is computed before it where XLA would not find that."""
         if step.op == "tanh":
             self._tanhs[step.args[0]] = step.outs[0]
-        elif step.op == "matrix_transpose":
-            self._transposed[step.outs[0]] = step.args[0]
-        elif step.op == "where":
-            self._chosen[step.outs[0]] = step
-        elif step.op == "divide" and type(step.args[0]) in (int, float) and step.args[0] == 1:
-            self._inverted[step.outs[0]] = step.args[1]
         known = self.by_tanh(step) or self.by_columns(step)
         if not (known or self.by_factors(step) or self.by_quotient(step)):
             super().step(number, step)
+
+    def maker(self, value: Any, op: str) -> Step | None:
+        """Return the step that makes a value, if it is one of this op."""
+        step = self._made.get(value) if type(value) is Ref else None
+        return step if step is not None and step.op == op else None
 
     def by_tanh(self, step: Step) -> bool:
         """Write the derivative of tanh by what has been computed, if it has."""
@@ -157,12 +162,14 @@ class JitWriter(Writer):
         """
         if step.op != "matmul":
             return False
-        known, facts = self._transposed, self.program.facts
-        axes = [len(facts[arg].shape) if arg in facts else 0 for arg in step.args]
+        args, facts = [*step.args], self.program.facts
+        axes = [len(facts[arg].shape) if arg in facts else 0 for arg in args]
         place = 0 if axes == [2, 1] else 1
-        if sorted(axes) != [1, 2] or step.args[place] not in known:
+        turned = self.maker(args[place], "matrix_transpose")
+        if sorted(axes) != [1, 2] or turned is None:
             return False
-        given = ", ".join(self.text(known.get(arg, arg)) for arg in step.args)
+        args[place] = turned.args[0]
+        given = ", ".join(map(self.text, args))
         product = self.held(self.program.domain.raw.tensordot, "tensordot")
         self.lines.append(f"{self.results(step)} = {product}({given}, axes=((0,), ({place},)))")
         return True
@@ -177,8 +184,11 @@ class JitWriter(Writer):
             return False
         facts, args = self.program.facts, step.args
         for other, ref in (args, args[::-1]):
-            below = self._inverted.get(ref)
-            if below is None or below not in facts or other not in facts or self._uses[ref] > 1:
+            inverse = self.maker(ref, "divide")
+            if inverse is None or type(one := inverse.args[0]) not in (int, float) or one != 1:
+                continue
+            below = inverse.args[1]
+            if below not in facts or other not in facts or self._uses[ref] > 1:
                 continue
             top, bottom, out = facts[other], facts[below], facts[step.outs[0]]
             if top.dtype == bottom.dtype == out.dtype and out.size == bottom.size:
@@ -194,7 +204,7 @@ class JitWriter(Writer):
         JAX inverts it, whatever comes of that, so that the identity may take the inverse's place:
         a determinant of the matrix has the factors that the inverse takes, too.
         """
-        chosen = self._chosen.get(step.args[0]) if step.op == "linalg.inv" else None
+        chosen = self.maker(step.args[0], "where") if step.op == "linalg.inv" else None
         if chosen is None:
             return False
         (singular, identity, x), facts = chosen.args, self.program.facts
@@ -250,14 +260,6 @@ def jitted(writer: JitWriter) -> Run:
     run: Run = jax.jit(writer.runnable())
     large = [writer.program.constants[ref] for ref in writer.large]
     return partial(run, large) if large else run
-
-
-def check(guards: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:
-    """Raise for the first guard whose value is not the one that was traced."""
-    for guard, value in zip(guards, values, strict=True):
-        seen = seen_by(guard["kind"], value)
-        if seen != guard["value"]:
-            raise Missed(guard["number"], seen)
 
 
 jit = Jit()

@@ -11,8 +11,8 @@ import numpy as np
 
 from agnograd.extend import domain_named
 from agnograd_compile.lowering import Fact, Lowering, Step, straight
-from agnograd_jax._parts import in_parts
-from agnograd_jax.lowering import JitWriter, check, jitted
+from agnograd_jax._parts import Run, in_parts
+from agnograd_jax.lowering import Compiled, JitWriter, jitted
 
 if TYPE_CHECKING:
     from agnograd_compile.lowering import Runnable, TracedProgram
@@ -41,7 +41,7 @@ class JitOnNumpy(Lowering):
         if any(step.effects for step in program.steps):  # JAX would do them only once
             return straight(program)
         try:
-            return Compiled(program)
+            return CompiledOnNumpy(program)
         except (AttributeError, UnfitError):  # what JAX's namespace does not have
             return straight(program)
 
@@ -56,36 +56,28 @@ def is_known(fact: Fact) -> bool:
     return fact.dtype.kind in KINDS and fact.dtype.isnative and fact.dtype.itemsize <= wide
 
 
-class Compiled:
+class CompiledOnNumpy(Compiled):
     """A program on NumPy arrays, under ``jax.jit`` with 64-bit numbers."""
 
-    def __init__(self, program: TracedProgram) -> None:
-        self._guards = [step.kwargs for step in program.guards()]
+    def jitted(self, program: TracedProgram) -> Run:
+        """Return what computes the outputs, and what guards look at, as NumPy has them."""
         import jax  # the module is loaded where JAX need not be installed
 
-        self._jax = jax
+        facts = [program.facts[ref] for ref in program.outputs]
         with jax.enable_x64(True):  # as when it runs
-            self._run = in_parts(on_jax(program), lambda part: jitted(FittingWriter(part)))
-        self._facts = [program.facts[ref] for ref in program.outputs]
-        self._straight = straight(program)
-        self._fits = True
+            run = in_parts(on_jax(program), lambda part: jitted(FittingWriter(part)))
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run the program."""
-        if not self._fits:
-            return self._straight(arrays)
-        try:
-            with self._jax.enable_x64(True):
-                found = self._run([*arrays])
-        except (UnfitError, IndexError, NotImplementedError, TypeError, ValueError):
-            # Raised while JAX traces the program: it runs by NumPy, which may raise an error, too.
-            results = self._straight(arrays)
-            self._fits = False
-            return results
-        values = list(map(np.asarray, found))  # waits for all of them
-        count = len(self._facts)
-        check(self._guards, values[count:])
-        return list(map(returned, values, self._facts))
+        def computed(arrays: Sequence[Any]) -> list[Any]:
+            with jax.enable_x64(True):
+                found = run([*arrays])
+            values = list(map(np.asarray, found))  # waits for all of them
+            return [*map(returned, values, facts), *values[len(facts) :]]
+
+        return computed
+
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """Return what is raised while JAX traces the program."""
+        return UnfitError, IndexError, NotImplementedError, TypeError, ValueError
 
 
 def on_jax(program: TracedProgram) -> TracedProgram:

@@ -74,10 +74,13 @@ class ElementwiseWriter(Writer):
             into = step.args[0]
         if into is not None:  # two names would be one array: neither is let go of
             return self.places.setdefault(into, self.name(into))
-        if step.outs[0] in self.owners:
-            return self.owners[step.outs[0]]
-        (buffer,) = self.plan.writes[number]
-        return None if buffer is None else self.form(buffer, self.program.facts[step.outs[0]])
+        return self.room(step.outs[0], self.plan.writes[number][0])
+
+    def room(self, ref: Ref, buffer: int | None) -> str | None:
+        """Return the variable of a value's planned memory: one that is lent, or its buffer."""
+        if ref in self.owners:
+            return self.owners[ref]
+        return None if buffer is None else self.form(buffer, self.program.facts[ref])
 
     def form(self, buffer: int, fact: Fact) -> str:
         """Return the variable of a buffer, as an array of this layout."""

@@ -93,15 +93,6 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     return Way.INTO if known else Way.NEW
 
 
-def refs_of(step: Step) -> tuple[Ref, ...]:
-    """Return all values that a step reads or makes."""
-    return (*step.uses(), *step.outs)
-
-
-def _is_complex(fact: Fact) -> bool:
-    return bool(fact.dtype.kind == "c")
-
-
 def is_product(program: TracedProgram, step: Step) -> bool:
     """Return whether a step is a product of two matrices of the result's dtype."""
     return _axes_of_factors(program, step) == (2, 2)

@@ -268,29 +268,23 @@ class NumpyWriter(ElementwiseWriter):
         """Write the call of a function that is given arrays to write to."""
         given, new = [*map(self.text, step.args)], []
         for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
-            if into is not None:
-                self.places[ref] = into
-            elif buffer is not None:
-                self.places[ref] = self.form(buffer, self.program.facts[ref])
-            elif ref in self.owners:
-                self.places[ref] = self.owners[ref]
-            else:
+            place = into or self.room(ref, buffer)
+            if place is None:
                 new.append(self.name(ref))
-            given.append(self.places.get(ref, "None"))
+            else:
+                self.places[ref] = place
+            given.append(place or "None")
         text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
         self.lines.append(f"{', '.join(new)} = {text}" if new else text)
 
     def blocks(self, number: int, step: Step) -> None:
         """Write the call of a group of steps, which writes to given arrays."""
         for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
-            fact = self.program.facts[ref]
-            if buffer is not None:
-                self.places[ref] = self.form(buffer, fact)
-                continue
-            if ref in self.owners:
-                self.places[ref] = self.owners[ref]
-                continue
-            self.lines.append(f"{self.name(ref)} = {self._array(fact)}")
+            place = self.room(ref, buffer)
+            if place is None:
+                self.lines.append(f"{self.name(ref)} = {self._array(self.program.facts[ref])}")
+            else:
+                self.places[ref] = place
         function = self.held(step.kwargs["blocks"].run, "blocks")
         outs = "".join(f"{self.name(ref)}, " for ref in step.outs)
         self.lines.append(f"{function}({self.text(step.args)}, ({outs}))")
@@ -319,23 +313,17 @@ def _transposed(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | No
     return f"{x}.T" if len(fact.shape) == 2 and not step.kwargs else None
 
 
-def _permuted(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
-    return _method(writer, step, x, "transpose", "axes")
+def _method(name: str, argument: str) -> Callable[..., str | None]:
+    """Return what writes a method of one argument, which is positional or has a name."""
 
+    def write(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+        options = {n: v for n, v in step.kwargs.items() if n != "copy" or v is not None}
+        given = [*step.args[1:], *options.values()]
+        if len(given) != 1 or not set(options) <= {argument}:
+            return None
+        return f"{x}.{name}({writer.text(given[0])})"
 
-def _reshaped(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
-    if step.kwargs.get("copy") is not None:
-        return None
-    kwargs = {name: value for name, value in step.kwargs.items() if name != "copy"}
-    return _method(writer, Step(step.op, step.args, kwargs, step.outs), x, "reshape", "shape")
-
-
-def _method(writer: NumpyWriter, step: Step, x: str, name: str, argument: str) -> str | None:
-    """Write a method of one argument, which is positional or has a name."""
-    given = [*step.args[1:], *step.kwargs.values()]
-    if len(given) != 1 or not set(step.kwargs) <= {argument}:
-        return None
-    return f"{x}.{name}({writer.text(given[0])})"
+    return write
 
 
 def _reduction(ufunc: Any) -> Callable[..., str | None]:
@@ -360,7 +348,7 @@ _SHORT: dict[str, Callable[[NumpyWriter, Step, str, Fact], str | None]] = {
     "matrix_transpose": _transposed,
     "max": _reduction(np.maximum),
     "min": _reduction(np.minimum),
-    "permute_dims": _permuted,
-    "reshape": _reshaped,
+    "permute_dims": _method("transpose", "axes"),
+    "reshape": _method("reshape", "shape"),
     "sum": _reduction(np.add),
 }

@@ -283,7 +283,7 @@ agnograd_numpy._steps
 
 agnograd_numpy._elementwise
   over an argument | place | return self.places.setdefault(
-  memory that is lent | place | return self.owners[
+  memory that is lent | room | return self.owners[
 
 agnograd_numpy.lowering
   blocks | step | if step.op == BLOCKS
@@ -303,12 +303,10 @@ agnograd_numpy.lowering
   a product | short | one, other =
   products | short | one, other =
   a form of its own | short | return write(
-  a result for a group | call_into | self.places[ref] = into
-  a buffer for a group | call_into | self.places[ref] = self.form(
-  lent memory for a group | call_into | self.places[ref] = self.owners[
+  planned memory for a group | call_into | self.places[ref] = place
   new memory by a group | call_into | new.append(
-  a buffer for blocks | blocks | self.places[ref] = self.form(
-  memory for blocks | blocks | self.lines.append(f'{self.name(ref)} = {self._array(fact)}')
+  planned memory for blocks | blocks | self.places[ref] = place
+  memory for blocks | blocks | self.lines.append(f'{self.name(ref)} = {self._array(
   an addition by a key | scatter | self.lines.append(f'{target}[
   an addition by indices | scatter | function =
   an input without axes as a scalar | operand | return self._numbers.setdefault(
