@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from numbers import Integral
 from types import ModuleType
 from typing import Any
 
@@ -104,46 +103,34 @@ class DaskBackend(Backend):
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``; Dask cannot write to an empty part."""
-        out = x.copy()
+        from agnograd_dask._keys import is_mask, positions, set_at_mask, writes_positions
+
         parts = key if isinstance(key, tuple) else (key,)
-        if not all(is_basic(part) or _is_number(part) for part in parts):
-            if any(map(math.isnan, getattr(value, "shape", ()))):
-                raise UnsupportedArrayError(
-                    "Dask writes no array whose size it has not computed yet, such as x[mask] * 2; "
-                    "use x = xp.where(mask, value, x) in place of x[mask] = value"
-                )
-            return self._set_beyond(x, key, value)
-        if 0 not in _get(x, key).shape:
-            from agnograd_dask._keys import set_at
-
-            if hasattr(value, "shape") and any(part is None for part in parts):
-                place = x[without_newaxis(key)].shape
-                value = self.namespace().broadcast_to(value, _get(x, key).shape).reshape(place)
-            set_at(out, key, value)
-        return out
-
-    def _set_beyond(self, x: Any, key: Any, value: Any) -> Any:
-        """Return a copy with a value at a key that has masks or index arrays."""
-        from agnograd_dask._keys import is_mask, needs_positions, positions, set_at_mask
-
+        shape = getattr(value, "shape", ())
+        named = all(is_basic(part) or _is_number(part) for part in parts)
+        if not named and any(map(math.isnan, shape)):
+            raise UnsupportedArrayError(
+                "Dask writes no array whose size it has not computed yet, such as x[mask] * 2; "
+                "use x = xp.where(mask, value, x) in place of x[mask] = value"
+            )
         if is_mask(key):
             return set_at_mask(x, key, value)
-        parts = key if isinstance(key, tuple) else (key,)
-        beside = any(map(is_mask, parts)) if getattr(value, "shape", ()) else False
-        beside = beside or any(isinstance(part, Integral) or _is_number(part) for part in parts)
-        if not (beside or needs_positions(key, x.ndim)):
-            out = x.copy()
-            if 0 not in getattr(value, "shape", ()):
-                out[key] = value
-            return out
-        where = positions(key, x.shape)
-        if 0 in where.shape:
-            return x.copy()
-        flat = x.reshape(-1)
-        if getattr(value, "shape", ()):
-            value = self.namespace().broadcast_to(value, where.shape).reshape(-1)
-        flat[where.reshape(-1)] = value
-        return flat.reshape(x.shape)
+        out, xp = x.copy(), self.namespace()
+        if writes_positions(key, x.ndim, several=bool(shape)):
+            where = positions(key, x.shape)
+            if 0 in where.shape:
+                return out
+            flat = x.reshape(-1)
+            flat[where.reshape(-1)] = (
+                xp.broadcast_to(value, where.shape).reshape(-1) if shape else value
+            )
+            return flat.reshape(x.shape).rechunk(x.chunks)
+        place = _get(x, key).shape
+        if 0 not in place:
+            if shape and any(part is None for part in parts):
+                value = xp.broadcast_to(value, place).reshape(x[without_newaxis(key)].shape)
+            out[without_newaxis(key)] = value
+        return out
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy, as ``set`` does: nothing is computed, and there is no memory to spare."""

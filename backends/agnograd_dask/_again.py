@@ -7,10 +7,11 @@ tasks of some layers as they are, such as those of ``x[:, 0]``, so that nothing 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from dask._task_spec import convert_legacy_graph
 from dask.base import tokenize
 
 from agnograd_dask._layers import by_chunks, made
@@ -48,12 +49,15 @@ def again(x: Any, before: Any) -> Any:
 
     The names follow from that array's: what is taken again after the same one is computed once.
     """
-    tasks = dict(x.__dask_graph__())
+    tasks = convert_legacy_graph(x.__dask_graph__())
     prefixes: dict[str, str] = {}
     names = {key: _renamed(key, before.name, prefixes) for key in tasks}
     layer = {}
     for key, task in tasks.items():
-        layer[names[key]] = _of_new_names(task, names, (before.name,), names[key])
+        new = task.substitute(names, key=names[key])
+        if not task.dependencies and hasattr(task, "func"):  # it begins at once
+            new = (functools.partial(_run, task), (before.name,))
+        layer[names[key]] = new
     out = made(prefixes[x.name], layer, x.chunks, x.dtype, [before])
     out._meta = x._meta
     return out
@@ -65,30 +69,6 @@ def _renamed(key: Any, seed: str, prefixes: dict[str, str]) -> Any:
     if name not in prefixes:
         prefixes[name] = f"{str(name).rpartition('-')[0] or name}-{tokenize(name, seed)}"
     return (prefixes[name], *key[1:]) if isinstance(key, tuple) else prefixes[name]
-
-
-def _of_new_names(task: Any, names: Mapping[Any, Any], before: Any, key: Any) -> Any:
-    """Return a task of either of Dask's two forms that takes others' results by the new names."""
-    if hasattr(task, "substitute"):  # an object
-        if task.dependencies or not hasattr(task, "func"):
-            return task.substitute(names, key=key)
-        return (functools.partial(_run, task), before)
-    uses = [False]
-    made = _of_tuple(task, names, uses)
-    return made if uses[0] else (_first, made, before)
-
-
-def _of_tuple(value: Any, names: Mapping[Any, Any], uses: list[bool]) -> Any:
-    if isinstance(value, list):
-        return [_of_tuple(each, names, uses) for each in value]
-    if isinstance(value, tuple) and value and callable(value[0]):
-        return (value[0], *(_of_tuple(each, names, uses) for each in value[1:]))
-    try:
-        found = names.get(value)
-    except TypeError:  # it has no hash, so it cannot be a key
-        return value
-    uses[0] = uses[0] or found is not None
-    return value if found is None else found
 
 
 def _run(task: Any, before: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.dask.array as compat
@@ -12,7 +12,7 @@ import dask.array as da
 import numpy as np
 
 from agnograd_dask._axes import spread, viewed
-from agnograd_dask._layers import Chunks, Layered, by_chunks, is_plain, source
+from agnograd_dask._layers import Layered, by_chunks, common_chunks, is_plain, source
 from agnograd_dask._products import matmul
 
 __all__ = ["astype", "clip", "elementwise"]
@@ -36,7 +36,7 @@ def elementwise(function: Callable[..., Any], otherwise: Callable[..., Any]) -> 
         except Exception:  # Dask raises its own
             return otherwise(*args)
         sources = [source(x) for x in args]
-        chunks = _common_chunks([x for x in sources if type(x) not in _NUMBERS])
+        chunks = common_chunks(*(x.chunks for x in sources if type(x) not in _NUMBERS))
         if chunks is None:
             return otherwise(*args)
         pairs: list[Any] = []
@@ -59,19 +59,6 @@ def _sample(x: Any) -> Any:
 @functools.lru_cache(maxsize=64)
 def _empty(dtype: Any) -> Any:
     return np.empty((0,), dtype=dtype)
-
-
-def _common_chunks(arrays: Sequence[Any]) -> Chunks | None:
-    """Return the chunks of arrays that are broadcast, or None if they differ."""
-    rank = max(x.ndim for x in arrays)
-    common = [(1,)] * rank
-    for x in arrays:
-        for axis, parts in enumerate(x.chunks, rank - x.ndim):
-            if common[axis] == (1,):
-                common[axis] = parts
-            elif parts != (1,) and parts != common[axis]:
-                return None
-    return tuple(common)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

@@ -11,8 +11,9 @@ import dask.array as da
 import numpy as np
 
 from agnograd.errors import UnsupportedArrayError
+from agnograd.extend import is_basic
 
-__all__ = ["at_mask", "is_mask", "needs_positions", "positions", "set_at", "set_at_mask"]
+__all__ = ["at_mask", "is_mask", "needs_positions", "positions", "set_at_mask", "writes_positions"]
 
 Shape = tuple[int, ...]
 
@@ -144,54 +145,16 @@ def at_mask(mask: Any, values: Any, shape: Shape) -> Any:
     return da.where(flat[:, None], spread, 0).astype(values.dtype).reshape(shape)
 
 
-def set_at(out: Any, key: Any, value: Any) -> None:
-    """Write a value into an array at a basic key, in which integers may be arrays of no axes."""
-    parts = _one_for_each_axis(key, out.ndim)
-    if any(map(_is_lazy, parts)):
-        parts, value = _of_mask(out, parts, value)
-    if any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts):
-        parts, value = _of_slices(parts, value, out.shape, out[tuple(parts)].shape)
-    out[tuple(parts)] = value
+def writes_positions(key: Any, rank: int, several: bool) -> bool:
+    """Return whether Dask does not write at a key, which is no mask, as NumPy does.
 
-
-def _one_for_each_axis(key: Any, rank: int) -> list[Any]:
-    parts = [each for each in (key if isinstance(key, tuple) else (key,)) if each is not None]
-    place = next((i for i, part in enumerate(parts) if part is ...), len(parts))
-    after = parts[place + 1 :]
-    return [*parts[:place], *[slice(None)] * (rank - place - len(after)), *after]
-
-
-def _is_lazy(part: Any) -> bool:
-    return not isinstance(part, Integral | slice)
-
-
-def _of_mask(x: Any, parts: list[Any], value: Any) -> tuple[list[Any], Any]:
-    """Write to the whole of an axis, whose other elements stay what they are."""
-    whole = [slice(None) if _is_lazy(part) else part for part in parts]
-    here = x[tuple(whole)]
-    kept = [axis for axis, part in enumerate(whole) if isinstance(part, slice)]
-    lazy = [place for place, axis in enumerate(kept) if _is_lazy(parts[axis])]
-    mask: Any = True
-    for place in lazy:
-        number, length = parts[kept[place]], x.shape[kept[place]]
-        at = da.arange(length) == da.where(number < 0, number + length, number)
-        mask = mask & at.reshape(tuple(-1 if i == place else 1 for i in range(here.ndim)))
-    if getattr(value, "shape", ()):
-        shape = tuple(length for place, length in enumerate(here.shape) if place not in lazy)
-        new = tuple(None if place in lazy else slice(None) for place in range(here.ndim))
-        value = da.broadcast_to(value, shape)[new]
-    return whole, da.where(mask, value, here).astype(x.dtype)
-
-
-def _of_slices(parts: list[Any], value: Any, shape: Shape, part: Shape) -> tuple[list[Any], Any]:
-    """Name single elements by slices: beside a negative step, Dask mixes up the axes."""
-    numbers = [isinstance(each, Integral) for each in parts]
-    made = list(parts)
-    for axis, number in enumerate(numbers):
-        if number:
-            at = int(parts[axis]) % shape[axis]
-            made[axis] = slice(at, at + 1)
-    if getattr(value, "shape", ()):
-        new = tuple(None if number else slice(None) for number in numbers)
-        value = da.broadcast_to(value, part)[new]
-    return made, value
+    It takes no arrays without axes, mixes up axes where an integer is beside a negative step or an
+    index array, and takes masks of some axes for a single value only, not for ``several``.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    numbers = any(isinstance(part, Integral) for part in parts)
+    if is_basic(key):
+        return numbers and any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts)
+    lazy = any(not is_basic(part) and np.ndim(part) == 0 for part in parts)
+    masks = several and any(map(is_mask, parts))
+    return numbers or lazy or masks or needs_positions(key, rank)

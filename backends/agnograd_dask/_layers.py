@@ -16,7 +16,7 @@ from dask.base import tokenize
 from dask.blockwise import BlockwiseDep, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
-__all__ = ["Layered", "by_chunks", "is_plain", "made", "named", "source"]
+__all__ = ["Layered", "by_chunks", "common_chunks", "is_plain", "made", "named", "source"]
 
 Chunks = tuple[tuple[int, ...], ...]
 
@@ -43,6 +43,19 @@ def source(x: Any) -> Any:
 def is_plain(*arrays: Any) -> bool:
     """Return whether all are Dask arrays whose chunks are NumPy's own."""
     return all(isinstance(x, da.Array) and type(x._meta) is np.ndarray for x in arrays)
+
+
+def common_chunks(*given: Chunks) -> Chunks | None:
+    """Return the chunks of arrays that are broadcast, or None if they differ."""
+    rank = max(map(len, given))
+    common: list[tuple[int, ...]] = [(1,)] * rank
+    for chunks in given:
+        for axis, parts in enumerate(chunks, rank - len(chunks)):
+            if common[axis] == (1,):
+                common[axis] = parts
+            elif parts != (1,) and parts != common[axis]:
+                return None
+    return tuple(common)
 
 
 def named(function: Callable[..., Any], *key: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from agnograd_dask._axes import spread
-from agnograd_dask._layers import by_chunks, is_plain, source
+from agnograd_dask._layers import by_chunks, common_chunks, is_plain, source
 from agnograd_dask._sums import combined
 
 __all__ = ["matmul", "tensordot"]
@@ -46,12 +46,9 @@ def _of_stacks(x1: Any, x2: Any) -> Any:
     stack1, stack2 = x1.chunks[:-2], x2.chunks[:-2]
     over = max(len(stack1), len(stack2))
     ends = (*x1.chunks[-2:-1], *(x2.chunks[-1:] if x2.ndim > 1 else ()))
-    both = [((1,),) * (over - len(stack)) + stack for stack in (stack1, stack2)]
-    chunks = []
-    for one, other in zip(*both, strict=True):
-        if one != other and (1,) not in (one, other):
-            return None
-        chunks.append(other if one == (1,) else one)
+    chunks = common_chunks(stack1, stack2)
+    if chunks is None:
+        return None
     rank = over + len(ends)
     along1 = (*range(over - len(stack1), over), *((over,) if x1.ndim > 1 else ()), rank - 1)
     along2 = (*range(over - len(stack2), over), over, *((rank - 1,) if x2.ndim > 1 else ()))

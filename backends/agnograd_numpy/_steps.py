@@ -16,7 +16,6 @@ from agnograd_compile.lowering import (
     Step,
     TracedProgram,
     Way,
-    declared,
     named_function,
     nbytes,
 )
@@ -160,13 +159,11 @@ def operands_of_tanh(program: TracedProgram, step: Step) -> tuple[Any, Any] | No
 
 
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
-    """Return an array for a number that stands beside an array: NumPy converts it in less time.
+    """Return an array for a number beside an array in an exact op: NumPy converts it in less time.
 
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
     than ``most`` elements. It is None where that might change something.
     """
-    if not declared(step.op).exact or (type(value) is Ref and value not in program.constants):
-        return None
     others = [each for each in step.args if each is not value]
     if len(others) != 1 or type(others[0]) is not Ref:
         return None

@@ -6,14 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from threading import Lock
+from functools import cache
 from typing import Any
 
 __all__ = ["each", "threads"]
 
 _VARIABLES = ("AGNOGRAD_NUM_THREADS", "OMP_NUM_THREADS")
-_executors: dict[int, Executor] = {}
-_making = Lock()
 
 
 def threads() -> int:
@@ -47,19 +45,10 @@ def each(function: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None
         future.result()
 
 
+@cache
 def _executor(count: int) -> Executor:
-    with _making:
-        if count not in _executors:
-            _executors[count] = ThreadPoolExecutor(count, "agnograd")
-        return _executors[count]
-
-
-def _forget() -> None:
-    """Forget all threads: a child of a fork has none of them."""
-    global _making
-    _executors.clear()
-    _making = Lock()
+    return ThreadPoolExecutor(count, "agnograd")
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_executor.cache_clear)  # a child has none of the threads

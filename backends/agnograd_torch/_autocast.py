@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
+import optree
 import torch
 
 __all__ = ["in_full", "is_on", "widened"]
@@ -29,12 +30,16 @@ def in_full(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         if not is_on():
             return function(*args, **kwargs)
-        devices = {"cpu"}
-        args, kwargs = _widened(args, devices), _widened(kwargs, devices)
+        given: Any = (args, kwargs)
+        leaves, structure = optree.tree_flatten(given, none_is_leaf=True)
+        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+        devices = {"cpu", *(x.device.type for x in tensors)}
+        wide = [widened(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+        given = optree.tree_unflatten(structure, wide)
         with ExitStack() as stack:
             for device in devices:
                 stack.enter_context(torch.autocast(device, enabled=False))
-            return function(*args, **kwargs)
+            return function(*given[0], **given[1])
 
     return called
 
@@ -42,15 +47,3 @@ def in_full(function: Callable[..., Any]) -> Callable[..., Any]:
 def widened(x: torch.Tensor) -> torch.Tensor:
     """Return a tensor of half precision in single precision if there is autocast on its device."""
     return x.float() if x.dtype in _HALF and torch.is_autocast_enabled(x.device.type) else x
-
-
-def _widened(value: Any, devices: set[str]) -> Any:
-    """Return a value with tensors of single precision; add the kinds of their devices to a set."""
-    if isinstance(value, torch.Tensor):
-        devices.add(value.device.type)
-        return widened(value)
-    if isinstance(value, dict):
-        return {name: _widened(each, devices) for name, each in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_widened(each, devices) for each in value)
-    return value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from numbers import Integral
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import is_basic
-from agnograd_torch._keys import forward_steps, is_backward, turned_steps
+from agnograd_torch._keys import forward_steps, is_backward
 
 if TYPE_CHECKING:
     import torch
@@ -48,14 +49,14 @@ def read(x: torch.Tensor, key: Any) -> torch.Tensor:
     try:
         return x[key]
     except ValueError:
-        if not is_basic(key):
-            if has_backward_steps(key):
-                return x.flatten()[positions(x, key)]
+        if not has_backward_steps(key):
             raise
-        key, turned = forward_steps(key, x.shape)
-        if not turned:
-            raise
-        return x[key].flip(turned)
+        return _turned(x, key) if is_basic(key) else x.flatten()[positions(x, key)]
+
+
+def _turned(x: torch.Tensor, key: Any) -> torch.Tensor:
+    key, turned = forward_steps(key, x.shape)
+    return x[key].flip(turned)
 
 
 def has_backward_steps(key: Any) -> bool:
@@ -64,24 +65,39 @@ def has_backward_steps(key: Any) -> bool:
 
 
 def positions(x: torch.Tensor, key: Any) -> torch.Tensor:
-    """Return the positions in a flattened tensor that a key reads, one with index arrays."""
+    """Return the positions in a flattened tensor that a key reads, one with index arrays.
+
+    Slices with negative steps are read first: nobody knows here where index arrays put their axes.
+    """
     import torch
 
+    first: list[Any] = []
+    then: list[Any] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        backward = is_backward(part)
+        first += [part if backward or part is ... else slice(None)] * _axes_of(part)
+        then.append(slice(None) if backward else part)
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    key, turned = turned_steps(key, x.shape)
-    return places.flip(turned)[key]
+    return _turned(places, tuple(first))[tuple(then)]
+
+
+def _axes_of(part: Any) -> int:
+    """Return how many axes of an array a part of a key names, or 1 for an ellipsis."""
+    if part is None or isinstance(part, bool):
+        return 0
+    is_mask = str(getattr(part, "dtype", "")).endswith("bool")
+    return part.ndim if is_mask else 1
 
 
 def index_kernels(xp: ModuleType) -> Mapping[str, Callable[..., Any]]:
     """Return the functions of indices, with indices of every integer dtype."""
 
-    def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
-        return xp.take(x, as_index(indices), axis=axis)
+    def of_every_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def called(x: Any, indices: Any, /, **options: Any) -> Any:
+            return function(x, as_index(indices), **options)
 
-    def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-        return xp.take_along_axis(x, as_index(indices), axis=axis)
+        return called
 
-    def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
-        return xp.repeat(x, as_index(repeats), axis=axis)
-
-    return {"repeat": repeat, "take": take, "take_along_axis": take_along_axis}
+    names = ("repeat", "take", "take_along_axis")
+    return {name: of_every_dtype(getattr(xp, name)) for name in names}

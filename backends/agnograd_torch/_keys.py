@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["forward_steps", "is_backward", "turned_steps"]
+__all__ = ["forward_steps", "is_backward"]
 
 
 def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
@@ -43,37 +43,6 @@ def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]
             place += part is None or isinstance(part, slice)
         made.append(part)
     return tuple(made), tuple(turned)
-
-
-def turned_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
-    """Return a key with only positive steps, and the axes of the array to flip before it is read.
-
-    That is for keys with index arrays, of which nobody knows here where their axes go.
-
-    Examples
-    --------
-    >>> turned_steps((0, slice(None, None, -2)), (2, 4))
-    ((0, slice(0, 4, 2)), (1,))
-    """
-    parts = key if isinstance(key, tuple) else (key,)
-    consumed = sum(_axes_of(part) for part in parts)
-    turned, made, axis = [], [], 0
-    for part in parts:
-        if is_backward(part):
-            first, stop, step = part.indices(shape[axis])
-            turned.append(axis)
-            part = slice(shape[axis] - 1 - first, shape[axis] - 1 - stop, -step)
-        axis += len(shape) - consumed if part is Ellipsis else _axes_of(part)
-        made.append(part)
-    return tuple(made), tuple(turned)
-
-
-def _axes_of(part: Any) -> int:
-    """Return how many axes of an array a part of a key names."""
-    if part is None or part is Ellipsis or isinstance(part, bool):
-        return 0
-    is_mask = str(getattr(part, "dtype", "")).endswith("bool")
-    return part.ndim if is_mask else 1
 
 
 def is_backward(part: Any) -> bool:

@@ -33,7 +33,7 @@ def is_forward_mode(name: str) -> bool:
     return innermost
 
 
-Likes = list[tuple[Any, torch.dtype, Any]]
+Likes = Sequence[tuple[Any, torch.dtype, Any]]
 
 
 def likes_of(tensors: Sequence[torch.Tensor]) -> Likes:
