@@ -61,7 +61,6 @@ def _each(
     signature: str,
     *arrays: Any,
     sizes: dict[str, int] | None = None,
-    place: Any = (),
     **options: Any,
 ) -> Any:
     """Apply a NumPy function to each matrix; a matrix becomes one chunk.
@@ -76,7 +75,7 @@ def _each(
 
     def of_chunk(*chunks: Any) -> Any:
         own = dict(zip(numbers, chunks[len(arrays) :], strict=True))
-        return function(*chunks[: len(arrays)], *place, **shared, **own)
+        return function(*chunks[: len(arrays)], **shared, **own)
 
     inputs += ",()" * len(numbers)
     ranks = [core.count(",") + bool(core) for core in inputs[1:-1].split("),(")]
@@ -165,7 +164,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 def matrix_power(x: Any, n: int, /) -> Any:
     """Return the power of a matrix."""
-    return _each("matrix_power", "(i,j)->(i,j)", x, place=(n,))
+    return _each("matrix_power", "(i,j)->(i,j)", x, n=n)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:

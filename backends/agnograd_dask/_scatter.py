@@ -11,17 +11,7 @@ __all__ = ["along_first"]
 
 
 def along_first(length: int, positions: Any, values: Any) -> Any:
-    """Return zeros with slices of values added at positions of the first axis.
-
-    Parameters
-    ----------
-    length : int
-        The length of that axis.
-    positions : array
-        A position, from 0 on, for each slice.
-    values : array
-        The slices.
-    """
+    """Return zeros with slices of values added at positions, from 0 on, of an axis of a length."""
     positions = positions.rechunk((values.chunks[0],))
     chunk, place, *rest = range(values.ndim + 1)
     sums = da.blockwise(

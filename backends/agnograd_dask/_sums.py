@@ -28,16 +28,7 @@ LARGE_CHUNKS = switch("LARGE_CHUNKS", 4, least=2, most=2**10, module=__name__)
 def combined(x: Any, axes: Sequence[int], ufunc: np.ufunc, *, keepdims: bool = False) -> Any:
     """Return an array without axes along which each chunk has one element, by a tree of tasks.
 
-    Parameters
-    ----------
-    x : array
-        Chunks have length one along ``axes``.
-    axes : sequence of int
-        Not negative.
-    ufunc : numpy.ufunc
-        Combines two of these chunks.
-    keepdims : bool, optional
-        Whether the axes remain, with length one.
+    ``axes`` are not negative, and ``ufunc`` combines two chunks. With ``keepdims`` the axes remain.
     """
     size = math.prod(map(max, x.chunks)) * x.dtype.itemsize
     width = SUMMED_CHUNKS if size <= SUMMED_BYTES else dask.config.get("split_every", LARGE_CHUNKS)

@@ -17,7 +17,7 @@ from jax.interpreters import ad, batching, mlir
 
 __all__ = ["linear"]
 
-Shaped = tuple[tuple[tuple[int, ...], Any], ...]  # shapes and dtypes
+Shaped = list[jax.ShapeDtypeStruct]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class _Map:
 
     def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Return the transpose of the function, applied to cotangents."""
-        found = self.pullback(residuals, cotangents, _structs(self.ins))
-        return [g.astype(dtype) for g, (_, dtype) in zip(found, self.ins, strict=True)]
+        found = self.pullback(residuals, cotangents, self.ins)
+        return [g.astype(like.dtype) for g, like in zip(found, self.ins, strict=True)]
 
     def push(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """Return the function of tangents: the transpose of its transpose."""
-        zeros = [jnp.zeros(shape, dtype) for shape, dtype in self.outs]
+        zeros = [jnp.zeros(like.shape, like.dtype) for like in self.outs]
         _, transpose = jax.vjp(lambda *given: self.pull(residuals, given), *zeros)
         return list(transpose(list(tangents)))
 
@@ -69,12 +69,9 @@ def linear(
     return found
 
 
-def _shaped(arrays: Sequence[Any]) -> Shaped:
-    return tuple((x.shape, x.dtype) for x in arrays)
-
-
-def _structs(shaped: Shaped) -> list[jax.ShapeDtypeStruct]:
-    return [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shaped]
+def _shaped(arrays: Sequence[Any], *more: int) -> Shaped:
+    """Return the shapes, behind more axes, and the dtypes of arrays."""
+    return [jax.ShapeDtypeStruct((*more, *x.shape), x.dtype) for x in arrays]
 
 
 _push, _pull = Primitive("agnograd_push"), Primitive("agnograd_pull")
@@ -88,7 +85,7 @@ def _compute(name: str, *args: Any, which: _Map) -> list[Any]:
 
 
 def _shapes(outs: str, *_: Any, which: _Map) -> list[Any]:
-    return [jax.core.ShapedArray(shape, dtype) for shape, dtype in getattr(which, outs)]
+    return [jax.core.ShapedArray(like.shape, like.dtype) for like in getattr(which, outs)]
 
 
 def _derivative(
@@ -136,10 +133,8 @@ def _batched(primitive: Primitive, args: Any, dims: Any, *, which: _Map) -> tupl
     def pullback(residuals: Any, cotangents: Any, likes: Any) -> Any:
         return jax.vmap(which.pull, (axes, 0))(list(residuals), list(cotangents))
 
-    ins, outs = (
-        tuple(((size, *shape), dtype) for shape, dtype in each) for each in (which.ins, which.outs)
-    )
-    found = primitive.bind(*fronts[:n], *given, which=_Map(pullback, n, ins, outs))
+    of_members = _Map(pullback, n, _shaped(which.ins, size), _shaped(which.outs, size))
+    found = primitive.bind(*fronts[:n], *given, which=of_members)
     return found, [0] * len(found)
 
 

@@ -118,14 +118,8 @@ def product(g: Any, x: Any) -> Any:
 def operands(step: Step, tanhs: Mapping[Any, Ref]) -> tuple[Any, Any, Any] | None:
     """Return the cotangent, the input and its tanh for a step that is the derivative.
 
-    It is None where the tanh is not known, and where the step computes as NumPy does.
-
-    Parameters
-    ----------
-    step : Step
-        The step.
-    tanhs : mapping
-        By the input, what the program has computed as its tanh.
+    ``tanhs`` has what the program has computed so far, by the input. It is None where the tanh is
+    not known, and where the step computes as NumPy does.
     """
     names = getattr(step.kwargs["function"], "names", ())
     given = dict(zip(names, step.args, strict=bool(names)))

@@ -224,12 +224,18 @@ def is_identity(program: TracedProgram, ref: Any) -> bool:
     """Return whether a value is a constant, the identity matrix."""
     import numpy as np
 
-    fact, value = program.facts.get(ref), program.constants.get(ref)
-    if value is None or fact is None or len(fact.shape) != 2 or fact.shape[0] != fact.shape[1]:
+    shape = program.facts[ref].shape if ref in program.constants else ()
+    if len(shape) != 2 or shape[0] != shape[1]:
         return False
-    if not getattr(value, "is_fully_addressable", True):
-        return False
-    return np.array_equal(program.domain.backend.to_host(value), np.eye(fact.shape[0]))
+    host = on_host(program, ref)
+    return host is not None and np.array_equal(host, np.eye(shape[0]))
+
+
+def on_host(program: TracedProgram, ref: Ref) -> Any:
+    """Return a constant as NumPy's array, or None if other processes have parts of it."""
+    value = program.constants[ref]
+    known = getattr(value, "is_fully_addressable", True)
+    return program.domain.backend.to_host(value) if known else None
 
 
 def number_in(program: TracedProgram, ref: Ref) -> Any:
@@ -246,9 +252,10 @@ def number_in(program: TracedProgram, ref: Ref) -> Any:
     if not known or jax.dtypes.canonicalize_dtype(fact.dtype) != fact.dtype:
         return None
     beside = any(program.facts[each].device == fact.device for each in program.inputs)
-    if not beside or not getattr(value, "is_fully_addressable", True):
+    found = on_host(program, ref) if beside else None
+    if found is None:
         return None
-    host = np.ascontiguousarray(program.domain.backend.to_host(value)).reshape(-1)
+    host = np.ascontiguousarray(found).reshape(-1)
     pieces = host.view("u1").reshape(host.size, -1)
     return host[0] if (pieces == pieces[0]).all() else None
 
