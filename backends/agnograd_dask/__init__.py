@@ -7,7 +7,6 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -95,11 +94,9 @@ class DaskBackend(Backend):
         """Return Python's operator; reading at several integer arrays is beyond Dask's."""
         if function is operator.getitem:
             return _get
-        from agnograd_dask._elements import elementwise
-        from agnograd_dask._products import matmul
+        from agnograd_dask._elements import of_operator
 
-        wrap = matmul if function is operator.matmul else partial(elementwise, function)
-        return wrap(function)
+        return of_operator(function, function)
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``; Dask cannot write to an empty part."""
@@ -160,7 +157,7 @@ class DaskBackend(Backend):
         if is_mask(key):
             added = at_mask(self.namespace().asarray(key), values, into.shape)
         else:
-            from agnograd_dask._scatter import along_first
+            from agnograd_dask._sums import along_first
 
             where = positions(key, into.shape)
             values = self.namespace().broadcast_to(values, where.shape)
@@ -172,7 +169,7 @@ class DaskBackend(Backend):
         import dask.array as da
 
         from agnograd_dask._keys import positions
-        from agnograd_dask._scatter import along_first
+        from agnograd_dask._sums import along_first
 
         length = into.shape[axis]
         values = da.moveaxis(values, axis, 0)

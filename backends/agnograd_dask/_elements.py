@@ -15,7 +15,7 @@ from agnograd_dask._axes import spread, viewed
 from agnograd_dask._layers import Layered, by_chunks, common_chunks, is_plain, source
 from agnograd_dask._products import matmul
 
-__all__ = ["astype", "clip", "elementwise"]
+__all__ = ["astype", "clip", "elementwise", "of_operator"]
 
 _NUMBERS = {bool, int, float, complex}
 
@@ -90,17 +90,18 @@ _positive = elementwise(np.positive, da.positive)
 _maximum, _minimum = elementwise(np.maximum, da.maximum), elementwise(np.minimum, da.minimum)
 
 
+def of_operator(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Return one of Python's operators, or ``otherwise``, Dask's, as in ``elementwise``."""
+    return matmul(otherwise) if function is operator.matmul else elementwise(function, otherwise)
+
+
 def _add_operators() -> None:
     """Give ``Layered`` operators that make layers: rules compute with these."""
     one = ("abs", "invert", "neg", "pos")
     two = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
     for short in (*one, *two, "eq", "ge", "gt", "le", "lt", "ne", "matmul"):
         special = f"__{short}__"
-        wrap = (
-            matmul
-            if short == "matmul"
-            else functools.partial(elementwise, getattr(operator, special))
-        )
+        wrap = functools.partial(of_operator, getattr(operator, special))
         setattr(Layered, special, wrap(getattr(da.Array, special)))
         if short in (*two, "matmul"):
             reflected = getattr(da.Array, f"__r{short}__")

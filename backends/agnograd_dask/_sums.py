@@ -1,4 +1,4 @@
-"""Reductions: of each chunk, and then of these results, a few at a time."""
+"""Reductions, and sums at positions: of each chunk, and then of these results, a few at a time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from itertools import product
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from dask.highlevelgraph import Layer
 
 from agnograd.extend import switch
 from agnograd_dask._layers import by_chunks, is_plain, made, named
 
-__all__ = ["combined", "mean", "reduction"]
+__all__ = ["along_first", "combined", "mean", "reduction"]
 
 # Up to how many bytes a chunk's result may have for a task to wait for many of them.
 SUMMED_BYTES = switch("SUMMED_BYTES", 2**20, least=0, most=2**62, module=__name__)
@@ -188,3 +189,29 @@ def mean(total: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[.
         return total(x, axis=axis, keepdims=keepdims) / count
 
     return computed
+
+
+def along_first(length: int, positions: Any, values: Any) -> Any:
+    """Return zeros with slices of values added at positions, from 0 on, of an axis of a length."""
+    positions = positions.rechunk((values.chunks[0],))
+    chunk, place, *rest = range(values.ndim + 1)
+    sums = da.blockwise(
+        _sum_of_chunk,
+        (chunk, place, *rest),
+        values,
+        (chunk, *rest),
+        positions,
+        (chunk,),
+        new_axes={place: length},
+        adjust_chunks={chunk: 1},
+        length=length,
+        dtype=values.dtype,
+        meta=values._meta.reshape((0,) * (values.ndim + 1)),
+    )
+    return sums.sum(axis=0)
+
+
+def _sum_of_chunk(values: Any, positions: Any, length: int) -> Any:
+    total = np.zeros_like(values, shape=(1, length, *values.shape[1:]))
+    np.add.at(total[0], positions, values)
+    return total

@@ -20,8 +20,13 @@ from agnograd.extend import (
     is_plain_numpy,
     switch,
 )
-from agnograd_torch._indices import as_key, has_backward_steps, index_kernels, positions
-from agnograd_torch._keys import forward_steps
+from agnograd_torch._indices import (
+    as_key,
+    forward_steps,
+    has_backward_steps,
+    index_kernels,
+    positions,
+)
 from agnograd_torch._operators import standard_operator
 
 if TYPE_CHECKING:

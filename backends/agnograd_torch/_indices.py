@@ -1,20 +1,29 @@
-"""Indices of every integer dtype: PyTorch refuses some, and takes bytes for masks."""
+"""Keys that PyTorch does not take: indices of some integer dtypes, and negative steps.
+
+It takes arrays of bytes for masks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import is_basic
-from agnograd_torch._keys import forward_steps, is_backward
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["as_index", "as_key", "has_backward_steps", "index_kernels", "positions", "read"]
+__all__ = [
+    "as_key",
+    "forward_steps",
+    "has_backward_steps",
+    "index_kernels",
+    "positions",
+    "read",
+]
 
 # The types of keys that hold no array.
 _PLAIN = frozenset({int, slice, type(...), type(None)})
@@ -57,6 +66,48 @@ def read(x: torch.Tensor, key: Any) -> torch.Tensor:
 def _turned(x: torch.Tensor, key: Any) -> torch.Tensor:
     key, turned = forward_steps(key, x.shape)
     return x[key].flip(turned)
+
+
+def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
+    """Return a basic key with only positive steps, and the axes of its result to flip.
+
+    Parameters
+    ----------
+    key : int, slice, Ellipsis, None, or a tuple of them
+        What stands in the square brackets.
+    shape : sequence of int
+        The shape of the array.
+
+    Examples
+    --------
+    >>> forward_steps((0, slice(None, None, -2)), (2, 4))
+    ((0, slice(1, 5, 2)), (0,))
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any(map(is_backward, parts)):
+        return key, ()
+    consumed = sum(part is not None and part is not Ellipsis for part in parts)
+    turned: list[int] = []
+    made: list[Any] = []
+    axis = place = 0  # of the array, and of the result
+    for part in parts:
+        if part is Ellipsis:
+            axis += len(shape) - consumed
+            place += len(shape) - consumed
+        else:
+            if is_backward(part):
+                turned.append(place)
+                at = range(*part.indices(shape[axis]))[::-1]
+                part = slice(at.start, at.stop, at.step)
+            axis += part is not None
+            place += part is None or isinstance(part, slice)
+        made.append(part)
+    return tuple(made), tuple(turned)
+
+
+def is_backward(part: Any) -> bool:
+    """Return whether a part of a key is a slice with a negative step."""
+    return isinstance(part, slice) and (part.step or 1) < 0
 
 
 def has_backward_steps(key: Any) -> bool:
