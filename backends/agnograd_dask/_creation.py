@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from dask.array.core import normalize_chunks
-from dask.layers import ArrayChunkShapeDep
 
 from agnograd_dask._axes import spread
-from agnograd_dask._layers import Layered, by_chunks, is_plain
+from agnograd_dask._layers import Chunks, Layered, by_chunks, is_plain
 
 __all__ = ["filled", "filled_like"]
 
@@ -28,10 +27,7 @@ def filled(number: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         ):
             return otherwise(shape, dtype=dtype, device=device)
         dtype = np.dtype(dtype or np.float64)
-        one = _one(number, dtype)
-        if not shape:
-            return one
-        return _known(spread(one, shape, normalize_chunks("auto", shape, dtype=dtype)), one)
+        return _full(number, shape, normalize_chunks("auto", shape, dtype=dtype), dtype)
 
     return made
 
@@ -46,25 +42,20 @@ def filled_like(number: int, otherwise: Callable[..., Any]) -> Callable[..., Any
     def made(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
         if device not in (None, "cpu") or not is_plain(x) or math.isnan(math.prod(x.shape)):
             return otherwise(x, dtype=dtype, device=device)
-        dtype = np.dtype(dtype or x.dtype)
-        sizes = ArrayChunkShapeDep(x.chunks)
-        pairs = (number, None, sizes, range(x.ndim))
-        out = by_chunks(_filled, x.chunks, dtype, *pairs, key=x.name, dtype_name=dtype.str)
-        return _known(out, _one(number, dtype))
+        return _full(number, x.shape, x.chunks, np.dtype(dtype or x.dtype))
 
     return made
 
 
-def _one(number: int, dtype: Any) -> Layered:
-    return by_chunks(_filled, (), dtype, number, None, (), None, dtype_name=dtype.str)
+def _full(number: int, shape: tuple[int, ...], chunks: Chunks, dtype: Any) -> Layered:
+    """Return an array that is the same number everywhere, broadcast from one element."""
+    one = by_chunks(_one, (), dtype, number, None, dtype_name=dtype.str)
+    if not shape:
+        return one
+    out: Layered = spread(one, shape, chunks)
+    out.source, out.source_of = one, out.name
+    return out
 
 
-def _known(x: Layered, one: Layered) -> Layered:
-    """Return an array that is the same number everywhere, as one that was broadcast from it."""
-    if x.ndim:
-        x.source, x.source_of = one, x.name
-    return x
-
-
-def _filled(number: int, shape: tuple[int, ...], dtype_name: str) -> Any:
-    return np.full(shape, number, dtype=dtype_name)
+def _one(number: int, dtype_name: str) -> Any:
+    return np.full((), number, dtype=dtype_name)

@@ -146,10 +146,10 @@ def at_mask(mask: Any, values: Any, shape: Shape) -> Any:
 
 
 def writes_positions(key: Any, rank: int, several: bool) -> bool:
-    """Return whether Dask does not write at a key, which is no mask, as NumPy does.
+    """Return whether Dask cannot write at a key other than a mask as NumPy does.
 
-    It takes no arrays without axes, mixes up axes where an integer is beside a negative step or an
-    index array, and takes masks of some axes for a single value only, not for ``several``.
+    It refuses arrays without axes, mixes up axes where an integer is beside a negative step or an
+    index array, and writes a single value, but not ``several``, at a mask among other indices.
     """
     parts = key if isinstance(key, tuple) else (key,)
     numbers = any(isinstance(part, Integral) for part in parts)

@@ -120,7 +120,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _of_matrices(name: str, signature: str) -> Callable[..., Any]:
-    """Return a function of one stack of matrices, whose options are those of NumPy's."""
+    """Return a function of one stack of matrices, which takes the options that NumPy takes."""
 
     @functools.wraps(getattr(by_numpy, name))
     def computed(x: Any, /, **options: Any) -> Any:
