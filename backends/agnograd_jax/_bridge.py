@@ -6,6 +6,7 @@ JAX's cotangents of complex arrays are the conjugates of agnograd's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ class JaxBridge(Bridge):
 
     def export(self, program: Program, inputs: Sequence[Any]) -> Sequence[Any]:
         """Return the program's results: traced, computed, or to be computed by a callback."""
-        found: Sequence[Any] = _exported(program, _results_of(program))(*inputs)
+        found: Sequence[Any] = _exported(program, partial(_results, program))(*inputs)
         return found
 
     def record(self, f: Flat, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> Record:
@@ -137,29 +138,25 @@ def _exported(program: Any, results: Callable[[Sequence[Any]], Sequence[Any]]) -
     return call
 
 
-def _results_of(program: Program) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what finds the shapes and dtypes of a program's results."""
-
-    def results(xs: Sequence[Any]) -> Sequence[Any]:
-        found = program.expected()
-        if found is None:
-            try:
-                found = program.outputs([np.ones(x.shape, x.dtype) for x in xs])
-            except Exception as error:
-                error.add_note(
-                    "agnograd: in a JAX trace, the function was run on arrays of ones, to see "
-                    "the shapes and dtypes of its results; tell them by bridge.jax(f, results=...)"
-                )
-                raise
-        for each in found:
-            if jax.dtypes.canonicalize_dtype(each.dtype) != each.dtype:
-                raise UnsupportedArrayError(
-                    f"a result has dtype {each.dtype}, which JAX would narrow: set jax_enable_x64, "
-                    "or convert the result"
-                )
-        return found
-
-    return results
+def _results(program: Program, xs: Sequence[Any]) -> Sequence[Any]:
+    """Return the shapes and dtypes of a program's results."""
+    found = program.expected()
+    if found is None:
+        try:
+            found = program.outputs([np.ones(x.shape, x.dtype) for x in xs])
+        except Exception as error:
+            error.add_note(
+                "agnograd: in a JAX trace, the function was run on arrays of ones, to see "
+                "the shapes and dtypes of its results; tell them by bridge.jax(f, results=...)"
+            )
+            raise
+    for each in found:
+        if jax.dtypes.canonicalize_dtype(each.dtype) != each.dtype:
+            raise UnsupportedArrayError(
+                f"a result has dtype {each.dtype}, which JAX would narrow: set jax_enable_x64, "
+                "or convert the result"
+            )
+    return found
 
 
 def is_inexact(x: Any) -> bool:

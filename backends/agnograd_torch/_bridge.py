@@ -10,7 +10,7 @@ import torch
 from agnograd.errors import LostGradientError, RuleError
 from agnograd.extend import Bridge, Flat, Program, Record
 
-__all__ = ["TorchBridge", "gradients"]
+__all__ = ["TorchBridge", "gradients", "is_inexact"]
 
 
 class TorchBridge(Bridge):
@@ -65,7 +65,7 @@ class TorchRecord:
 
     def pulled(self, cotangents: Sequence[Any], places: Sequence[int]) -> TorchRecord:
         """Return the gradients as a graph of their own, from the inputs and cotangents."""
-        given = [_start(g) for g in cotangents]
+        given = [g.detach().requires_grad_(is_inexact(g)) for g in cotangents]
         values = [*self.inputs, *given]
         found = gradients(self.results, self.inputs, given, create_graph=True)
         return TorchRecord([values[place] for place in places], found)
@@ -106,7 +106,7 @@ class _Exported(torch.autograd.Function):  # type: ignore[misc]
         ctx.record = record([x.detach() for x in inputs])
         ctx.save_for_backward(*inputs)
         outputs = tuple(ctx.record.outputs)
-        ctx.mark_non_differentiable(*(each for each in outputs if not _is_inexact(each)))
+        ctx.mark_non_differentiable(*(each for each in outputs if not is_inexact(each)))
         return outputs
 
     @staticmethod
@@ -114,7 +114,7 @@ class _Exported(torch.autograd.Function):  # type: ignore[misc]
         # PyTorch raises here if an input was written to, or the graph is freed.
         inputs, record = ctx.saved_tensors, ctx.record
         values = (*inputs, *grads)
-        places = [place for place, value in enumerate(values) if _is_inexact(value)]
+        places = [place for place, value in enumerate(values) if is_inexact(value)]
         given = [g.detach() for g in grads]
         if torch.is_grad_enabled() and any(value.requires_grad for value in values):
             found = iter(
@@ -124,15 +124,12 @@ class _Exported(torch.autograd.Function):  # type: ignore[misc]
             )
         else:
             found = iter(record.pull(given))
-        return None, *(next(found) if _is_inexact(x) else None for x in inputs)
+        return None, *(next(found) if is_inexact(x) else None for x in inputs)
 
 
-def _is_inexact(x: torch.Tensor) -> bool:
+def is_inexact(x: torch.Tensor) -> bool:
+    """Return whether a tensor has a floating-point or complex dtype."""
     return bool(x.is_floating_point() or x.is_complex())
-
-
-def _start(x: torch.Tensor) -> torch.Tensor:
-    return x.detach().requires_grad_(_is_inexact(x))
 
 
 def _check_closed(results: Iterable[Any], starts: Sequence[Any]) -> None:

@@ -19,7 +19,7 @@ import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
 from agnograd_engines import engine_function
 from agnograd_torch._autocast import in_full, widened
-from agnograd_torch._bridge import gradients
+from agnograd_torch._bridge import gradients, is_inexact
 from agnograd_torch._tangents import likes_of, with_zeros
 
 __all__ = ["call"]
@@ -78,7 +78,7 @@ class _Call:
         """Return the gradients of the tensors at some places, by agnograd's reverse pass."""
         values = [x.detach() for x in tensors]
         function = attrgetter(self.name)(ag.namespace("torch"))
-        inexact = [g.is_floating_point() or g.is_complex() for g in cotangents]
+        inexact = [*map(is_inexact, cotangents)]
 
         def of_wanted(*given: Any) -> list[Any]:
             for place, each in zip(wanted, given, strict=True):

@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 
 from agnograd_engines import Primitive
 from agnograd_torch._autocast import in_full
+from agnograd_torch._bridge import is_inexact
 from agnograd_torch._tangents import likes_of, pushed, with_zeros
 
 __all__ = ["functions"]
@@ -59,7 +60,10 @@ def functions(primitive: Primitive) -> tuple[Any, Any]:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, options: tuple[Any, ...], *arrays: Any) -> Any:
-            results = _batched(primitive, info.batch_size, in_dims[1:], arrays, options)
+            mapped = [dim is not None for dim in in_dims[1:]]
+            pairs = zip(arrays, in_dims[1:], strict=True)
+            given = [x if dim is None else x.movedim(dim, 0) for x, dim in pairs]
+            results = primitive.batched(info.batch_size, mapped, given, options)
             return (results[0], 0) if one else (results, (0,) * len(results))
 
     for each in (Plain, Transformed):  # PyTorch's errors name these
@@ -92,8 +96,7 @@ class _Kept:
         # Zeros could not be told from what has no tangent, and so needs no rule.
         ctx.set_materialize_grads(False)
         if not self.one:
-            integers = (x for x in results if not (x.is_floating_point() or x.is_complex()))
-            ctx.mark_non_differentiable(*integers)
+            ctx.mark_non_differentiable(*(x for x in results if not is_inexact(x)))
 
     def saved_in(self, ctx: Any) -> list[Any]:
         """Return what was kept."""
@@ -105,15 +108,6 @@ class _Kept:
         if not self.optional and any(g is None for g in cotangents):
             cotangents = with_zeros(cotangents, ctx.likes)
         return self.primitive.pull(self.saved_in(ctx), cotangents, ctx.needs_input_grad[1:])
-
-
-def _batched(
-    primitive: Primitive, size: int, dims: Any, arrays: Any, options: tuple[Any, ...]
-) -> Results:
-    """Return the results for many members, which lie along an axis of some arrays."""
-    pairs = list(zip(arrays, dims, strict=True))
-    given = [x if dim is None else x.movedim(dim, 0) for x, dim in pairs]
-    return primitive.batched(size, [dim is not None for dim in dims], given, options)
 
 
 def _primal(x: Any) -> Any:
