@@ -39,23 +39,14 @@ class JaxRecord:
     def __init__(self, f: Flat, inputs: Sequence[Any]) -> None:
         self.f = f
         self.inputs = inputs
-        self.inexact: list[bool] = []
-
-        def parted(*xs: Any) -> tuple[list[Any], list[Any]]:
-            found = [jnp.asarray(each) for each in f(xs)]
-            self.inexact = [is_inexact(each) for each in found]
-            return (
-                [each for each in found if is_inexact(each)],
-                [each for each in found if not is_inexact(each)],
-            )
-
-        results, self._pullback, others = jax.vjp(parted, *inputs, has_aux=True)
-        parts = {True: iter(results), False: iter(others)}
-        self.outputs = [next(parts[kind]) for kind in self.inexact]
+        self.outputs, self._pullback = jax.vjp(lambda *xs: [*map(jnp.asarray, f(xs))], *inputs)
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the gradients of the inputs."""
-        given = [g for g, kind in zip(cotangents, self.inexact, strict=True) if kind]
+        given = [
+            g if is_inexact(out) else np.zeros(out.shape, jax.dtypes.float0)
+            for g, out in zip(cotangents, self.outputs, strict=True)
+        ]
         return conjugates(self._pullback(conjugates(given)))
 
     def pulled(self, cotangents: Sequence[Any], places: Sequence[int]) -> JaxRecord:
