@@ -18,22 +18,10 @@ Shape = tuple[int, ...]
 
 
 def spread(x: Any, shape: Shape, chunks: Chunks | None = None) -> Any:
-    """Return an array broadcast to a shape.
+    """Return an array broadcast to a shape, or raise a ValueError if it does not broadcast.
 
-    Parameters
-    ----------
-    x : array
-        Its shape broadcasts to the other one.
-    shape : tuple of int
-        The shape of the result.
-    chunks : tuple of tuple of int, optional
-        The chunks of the result. By default new axes are one chunk, since nothing says what the
-        array will meet. The result then knows its source.
-
-    Raises
-    ------
-    ValueError
-        If the shape does not broadcast.
+    Without ``chunks`` of the result, new axes are one chunk, since nothing says what the array will
+    meet. The result then knows its source.
     """
     new = len(shape) - x.ndim
     if new < 0 or any(a not in (1, b) for a, b in zip(x.shape, shape[new:], strict=True)):

@@ -52,17 +52,8 @@ def linear(
 ) -> list[Any]:
     """Return the linear function of tangents whose transpose is ``pullback``.
 
-    Parameters
-    ----------
-    pullback : callable
-        ``pullback(residuals, cotangents, likes)`` returns gradients like the tangents. It must be
-        linear in the cotangents.
-    residuals : sequence of array
-        What else the pullback needs.
-    tangents : sequence of array
-        What the function is applied to.
-    outs : sequence of array
-        Arrays of the shapes and dtypes of its results.
+    ``pullback(residuals, cotangents, likes)`` returns gradients like the tangents. It must be
+    linear in the cotangents, which are like ``outs``.
     """
     which = _Map(pullback, len(residuals), _shaped(tangents), _shaped(outs))
     found: list[Any] = _push.bind(*residuals, *tangents, which=which)

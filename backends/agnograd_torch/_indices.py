@@ -71,13 +71,6 @@ def _turned(x: torch.Tensor, key: Any) -> torch.Tensor:
 def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
     """Return a basic key with only positive steps, and the axes of its result to flip.
 
-    Parameters
-    ----------
-    key : int, slice, Ellipsis, None, or a tuple of them
-        What stands in the square brackets.
-    shape : sequence of int
-        The shape of the array.
-
     Examples
     --------
     >>> forward_steps((0, slice(None, None, -2)), (2, 4))
