@@ -20,14 +20,9 @@ hook and the op.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pluggy
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
-    from agnograd._graph.calls import Call
-    from agnograd._plugins.backend import Backend
 
 __all__ = ["BackendSpecs", "HookSpecs", "hookimpl", "hookspec"]
 
@@ -39,7 +34,7 @@ class BackendSpecs:
     """The hook that a backend plugin implements (entry points ``agnograd.backends``)."""
 
     @hookspec(firstresult=True)
-    def backend(self) -> "Backend":  # type: ignore[empty-body]
+    def backend(self) -> Any:
         """Return the backend, an instance of a subclass of ``agnograd.extend.Backend``."""
 
 
@@ -47,7 +42,7 @@ class HookSpecs:
     """The hooks that a plugin may implement (entry points ``agnograd.plugins``)."""
 
     @hookspec
-    def forward_preprocess(self, op: "Call", kind: "Call", inputs: Sequence[Any]) -> None:
+    def forward_preprocess(self, op: Any, kind: Any, inputs: Sequence[Any]) -> None:
         """Run before an op computes.
 
         Parameters
@@ -64,8 +59,8 @@ class HookSpecs:
     @hookspec
     def forward_postprocess(
         self,
-        op: "Call",
-        kind: "Call",
+        op: Any,
+        kind: Any,
         inputs: Sequence[Any],
         outputs: Any,
         error: BaseException | None,
@@ -90,7 +85,7 @@ class HookSpecs:
 
     @hookspec
     def backward_preprocess(
-        self, op: "Call", kind: "Call", inputs: Sequence[Any], grad_outputs: Sequence[Any]
+        self, op: Any, kind: Any, inputs: Sequence[Any], grad_outputs: Sequence[Any]
     ) -> None:
         """Run before an op's rule.
 
@@ -110,8 +105,8 @@ class HookSpecs:
     @hookspec
     def backward_postprocess(
         self,
-        op: "Call",
-        kind: "Call",
+        op: Any,
+        kind: Any,
         inputs: Sequence[Any],
         grad_outputs: Sequence[Any],
         grad_inputs: Sequence[Any],
@@ -135,7 +130,7 @@ class HookSpecs:
         """
 
     @hookspec
-    def backward_start(self, outputs: Sequence[Any], leaves: Sequence["Variable"]) -> None:
+    def backward_start(self, outputs: Sequence[Any], leaves: Sequence[Any]) -> None:
         """Run before a backward pass.
 
         Parameters
@@ -157,7 +152,7 @@ class HookSpecs:
         """
 
     @hookspec
-    def gradient_ready(self, variable: "Variable", grad: Any) -> None:
+    def gradient_ready(self, variable: Any, grad: Any) -> None:
         """Run when a leaf's gradient is final; the rest of the pass may still run.
 
         Parameters
@@ -170,8 +165,8 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def replace_gradients(
-        self, variables: Sequence["Variable"], grads: Sequence[Any]
-    ) -> Iterable[tuple["Variable", Any]] | None:
+        self, variables: Sequence[Any], grads: Sequence[Any]
+    ) -> Iterable[tuple[Any, Any]] | None:
         """Return other gradients of leaves, or None to keep those of the pass.
 
         It runs after the last rule, and before any gradient is added to a leaf's ``grad`` or
@@ -195,7 +190,7 @@ class HookSpecs:
         """
 
     @hookspec(firstresult=True)
-    def save_value(self, op: "Call", name: str, value: Any) -> Any:
+    def save_value(self, op: Any, name: str, value: Any) -> Any:
         """Return something to keep in the graph instead of a value, or None to keep the value.
 
         Only the graph refers to what you return. It drops it when the node is freed.

@@ -31,11 +31,9 @@ LAYERS = (
     ("_cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-# What a layer below may name for its types only.
-NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines of the package, and of what tells how a gradient is computed. Lower them when it
 # shrinks.
-MOST_LINES, MOST_LINES_OF_THE_PASS = 26_869, 2000
+MOST_LINES, MOST_LINES_OF_THE_PASS = 26_841, 1999
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 
 
@@ -47,26 +45,22 @@ def name_of(path: Path) -> str:
 KNOWN = {name_of(path) for path in MODULES}
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, str, bool]]:
-    """Yield the module, the name, and whether for types only, of each import of the package.
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the module and the name of each import of the package, also of those for types only.
 
     Those in functions count, and those by name: ``later("agnograd...", "name")``.
     """
-    typing = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            typing |= {id(inner) for each in node.body for inner in ast.walk(each)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("agnograd"):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in KNOWN else node.module, alias.name, id(node) in typing
+                yield inner if inner in KNOWN else node.module, alias.name
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "agnograd":
-                    yield alias.name, alias.name, id(node) in typing
+                    yield alias.name, alias.name
         elif isinstance(node, ast.Constant) and node.value in KNOWN - {"agnograd"}:
-            yield node.value, "", id(node) in typing  # a name that is looked up later
+            yield node.value, ""  # a name that is looked up later
 
 
 def layer_of(module: str) -> str:
@@ -79,9 +73,9 @@ def test_imports_go_down(path):
     own = layer_of(name_of(path))
     if own == "agnograd":  # the package itself hands all layers on
         return
-    for module, name, typing in imported(ast.parse(path.read_text())):
+    for module, name in imported(ast.parse(path.read_text())):
         layer = layer_of(module)
-        if layer in (own, "agnograd") or (typing and name in NAMED):
+        if layer in (own, "agnograd"):
             continue
         assert RANK[layer] < RANK[own], (
             f"{name_of(path)} imports {name or module}: {layer} is above"
@@ -92,8 +86,8 @@ def test_no_circle_of_modules():
     graph = {
         name_of(path): {
             module
-            for module, _, typing in imported(ast.parse(path.read_text()))
-            if module in KNOWN and module not in ("agnograd", name_of(path)) and not typing
+            for module, _ in imported(ast.parse(path.read_text()))
+            if module in KNOWN and module not in ("agnograd", name_of(path))
         }
         for path in MODULES
     }

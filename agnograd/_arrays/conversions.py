@@ -9,6 +9,7 @@ from operator import index
 from types import EllipsisType, NoneType
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked, taken_over
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import Edge
@@ -19,7 +20,6 @@ from agnograd._util.deferred import later
 from agnograd.errors import NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
 
 
@@ -317,7 +317,7 @@ def is_plain_numpy(value: Any) -> bool:
 
 
 # By the names that the functions of ops have for them.
-SCOPE = {
+Domain.scope = {
     "_above": above,
     "_entered_above": entered_above,
     "_taken_over": taken_over,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from agnograd._arrays.conversions import SCOPE
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable, built
 from agnograd._arrays.views import View, deep_copy, replace, view_of
@@ -58,8 +57,8 @@ class Domain:
     library: Any  # the library's own namespace
     raw: Any  # the namespace of raw arrays: the library's functions, and those that op sets add
     namespace: Any  # the namespace of Variables
-    # What the functions of ops know by name of this layer.
-    scope: ClassVar[Mapping[str, Any]] = SCOPE
+    # What functions of ops know by name of this layer: see ``agnograd._arrays.conversions``.
+    scope: Mapping[str, Any]
     convert: Callable[..., Variable]  # the op ``astype``, which always makes a new Variable
     put_later: Callable[..., Variable]  # the op ``__setitem__``, whose result ``put`` is given
     held: Any = None  # the newest gradient that was made in blocks (``agnograd._engine.blocks``)
@@ -108,7 +107,7 @@ class Domain:
         self.View: type[View] = self._type(View, self.Variable)
         # What `next` gives is a Variable without anything in it, in four fifths of the time that
         # object.__new__ takes when it is called: the arguments are packed once.
-        self.blank = starmap(object.__new__, repeat((self.Variable,)))
+        self.blank: Iterator[Any] = starmap(object.__new__, repeat((self.Variable,)))
 
     def _type(self, *bases: type) -> Any:
         body: dict[str, Any] = {"__slots__": (), "__module__": "agnograd", "__hash__": None}

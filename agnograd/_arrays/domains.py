@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from inspect import getattr_static
 from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from agnograd._arrays.conversions import as_operand
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.namespace import Namespace, build, filling, path_of
 from agnograd._arrays.operators import OF_TWO, compiled
@@ -17,13 +18,10 @@ from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import backend_of_array, backends, default_name
 from agnograd._plugins.op_sets import registered_in
 from agnograd.errors import UnsupportedArrayError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._plugins.backend import Backend
 
 
 def domain_named(name: str) -> Domain:
@@ -69,11 +67,11 @@ def _at(path: str) -> Any:
 
 def owner_of(value: object) -> Domain | None:
     """Return the domain of a Variable, or of a raw array of an installed backend; else None."""
-    known = owners.get(type(value))
+    known: Domain | None = owners.get(type(value))
     if known is not None:  # most often
         return known
     if isinstance(value, Variable):
-        return value._domain
+        return value._domain  # type: ignore[no-any-return]
     backend = backend_of_array(value)
     domain = None if backend is None else domain_named(backend.name)
     # Programs may make classes for ever: only the backend's own are known from now on.
@@ -84,13 +82,14 @@ def owner_of(value: object) -> Domain | None:
 
 def domain_of(value: object) -> Domain:
     """Return the domain that an array belongs to; scalars and lists are the default backend's."""
-    domain = owners.get(type(value)) or owner_of(value)
+    domain: Domain | None = owners.get(type(value)) or owner_of(value)
     if domain is not None:
         return domain
     if isinstance(value, list | tuple):
         for each in value:
             if isinstance(each, Variable):
-                return highest(each._domain, value) if derived else each._domain
+                found: Domain = highest(each._domain, value) if derived else each._domain
+                return found
     if is_python_scalar(value) or isinstance(value, list | tuple):
         return domain_named(default_name())
     kind = type(value)

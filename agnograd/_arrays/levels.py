@@ -9,19 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from agnograd._hooks.state import current_mode
+from agnograd._plugins.backend import RawDomain
 from agnograd._plugins.entry_points import OWN
 
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-
+D = TypeVar("D", bound=RawDomain)
 # The domain of each type of arrays, and of Variables, that stands on another domain.
-derived: dict[type, Domain] = {}
+derived: dict[type, Any] = {}
 
 
-def highest(domain: Domain, values: Iterable[Any]) -> Domain:
+def highest(domain: D, values: Iterable[Any]) -> D:
     """Return the highest domain among this one and those of values, also those in lists."""
     for value in values:
         if isinstance(value, tuple | list):
@@ -35,7 +34,7 @@ def highest(domain: Domain, values: Iterable[Any]) -> Domain:
     return domain
 
 
-def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
+def above(domain: RawDomain, name: str, *values: Any) -> Callable[..., Any] | None:
     """Return the function of this name in the highest domain of values, None if it is this one.
 
     It is this one, too, if the highest stands on another library: then the function refuses values.
@@ -69,28 +68,28 @@ def untracked(x: Any) -> Any:
     return x.detach() if is_tracked(x) else x
 
 
-def root_of(domain: Domain) -> Domain:
+def root_of(domain: D) -> D:
     """Return the domain of a library that others stand on."""
     while domain.level:
         domain = domain.backend.below  # type: ignore[attr-defined]
     return domain
 
 
-def beside(domain: Domain, root: Domain) -> Domain:
+def beside(domain: D, root: D) -> D:
     """Return the domain that stands on another library as this one stands on its own."""
     if not domain.level:
         return root
     backend: Any = domain.backend
-    found: Domain = type(backend).domain(beside(backend.below, root))
+    found: D = type(backend).domain(beside(backend.below, root))
     return found
 
 
-def over(level: Domain, domain: Domain) -> Domain:
+def over(level: D, domain: D) -> D:
     """Return the domain that stands on the library of another one as a level does on its own."""
     return beside(level, root_of(domain))
 
 
-def stands_on(domain: Domain, other: Domain) -> bool:
+def stands_on(domain: RawDomain, other: RawDomain) -> bool:
     """Return whether a domain is another one, or stands on it."""
     while domain.level > other.level:
         backend: Any = domain.backend  # an interpretation
@@ -98,27 +97,27 @@ def stands_on(domain: Domain, other: Domain) -> bool:
     return domain is other
 
 
-def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
+def entered_above(domain: RawDomain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that is entered, None if none is above."""
     return _function_of(entered_over(domain), domain, name)
 
 
-def taken_over(domain: Domain, name: str) -> Callable[..., Any] | None:
+def taken_over(domain: RawDomain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that takes over all ops, None if none does."""
     return _function_of(whole_over(domain), domain, name)
 
 
-def _function_of(found: Domain, domain: Domain, name: str) -> Callable[..., Any] | None:
+def _function_of(found: RawDomain, domain: RawDomain, name: str) -> Callable[..., Any] | None:
     return None if found is domain else attrgetter(name)(found.namespace)
 
 
-def entered_over(domain: Domain) -> Domain:
+def entered_over(domain: D) -> D:
     """Return the domain at the level that is entered if it stands on this one, else this one."""
     mode = current_mode()
     return domain if mode is None else _standing_on(domain, mode.level)
 
 
-def whole_over(domain: Domain) -> Domain:
+def whole_over(domain: D) -> D:
     """Return the domain at the level that takes over all ops if it stands on this one, else this.
 
     So what comes from outside of a program that is traced becomes an input of it, or a constant.
@@ -127,7 +126,7 @@ def whole_over(domain: Domain) -> Domain:
     return domain if mode is None else _standing_on(domain, mode.whole)
 
 
-def _standing_on(domain: Domain, found: Domain | None) -> Domain:
+def _standing_on(domain: D, found: Any) -> D:
     return domain if found is None or not stands_on(found, domain) else found
 
 

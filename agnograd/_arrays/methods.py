@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from agnograd._arrays.protocols import Protocols
 from agnograd._util.deferred import later
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
 
 Axis = int | tuple[int, ...] | None
 
@@ -133,7 +130,7 @@ def _answered(declared: Callable[..., Any]) -> Callable[..., Any]:
     own = "ndarray." if declared.__name__ in ("astype", "compress", "conj") else ""
 
     @wraps(declared)
-    def method(self: Variable, *args: Any, **options: Any) -> Any:
+    def method(self: Methods, *args: Any, **options: Any) -> Any:
         return self._call(own + declared.__name__, *args, **options)
 
     return method
@@ -227,10 +224,9 @@ class Methods(Answered):
         return self._domain.backend.to_host(self.data).tolist()
 
     @property
-    def flat(self) -> Variable:
+    def flat(self) -> Self:
         """The elements along one axis, a view: to iterate over, to read and to write."""
-        elements: Variable = self._domain.every_element(self)
-        return elements
+        return self._domain.every_element(self)  # type: ignore[no-any-return]
 
     @property
     def itemsize(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import as_operand, raw_key
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.protocols import Ufuncs
 from agnograd._arrays.variable import Variable
@@ -16,7 +17,6 @@ from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import same_key
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._codegen.forward import Form
 
 # The op that each of Python's operators is.

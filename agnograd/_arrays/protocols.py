@@ -5,23 +5,20 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.levels import is_tracked
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import current_mode
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.deferred import later
 from agnograd.errors import LostGradientError, LostGradientWarning, NoUfuncError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._arrays.variable import Variable
 
 
 class Ufuncs(dict[Any, "Callable[..., Any]"]):
     """What ufuncs are on one backend, each looked up when it is first called."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: RawDomain) -> None:
         self._domain = domain
 
     def __missing__(self, ufunc: Any) -> Callable[..., Any]:
@@ -30,7 +27,7 @@ class Ufuncs(dict[Any, "Callable[..., Any]"]):
         return self[ufunc]
 
 
-def _of_an_instance(_: Variable) -> NoReturn:
+def _of_an_instance(_: object) -> NoReturn:
     raise NoUfuncError(
         "a Variable has __array_ufunc__ on its class, where NumPy's ufuncs look for it; a function "
         "that looks at the array, as one compiled by numba.vectorize does, has no derivative here: "
@@ -48,7 +45,7 @@ class _ArrayUfunc(property):
     """
 
     def __call__(
-        self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
+        self, variable: Any, ufunc: Any, method: str, /, *inputs: Any, **options: Any
     ) -> Any:
         if method == "__call__" and not options:
             return variable._ufuncs[ufunc](*inputs)
@@ -65,7 +62,7 @@ class Protocols:
     __array_ufunc__ = _ArrayUfunc(_of_an_instance)
 
     # Of the Variable that this is a part of.
-    _domain: ClassVar[Domain]
+    _domain: ClassVar[Any]
     _ufuncs: ClassVar[Ufuncs]
     _raw: Any
     _node: Edge | None
@@ -74,12 +71,12 @@ class Protocols:
     # Python's operators are ops, which ``agnograd._arrays.operators`` makes for each backend.
     if TYPE_CHECKING:
 
-        def __getitem__(self, key: Any, /) -> Variable: ...
+        def __getitem__(self, key: Any, /) -> Self: ...
         def __setitem__(self, key: Any, value: Any, /) -> None: ...
-        def __neg__(self) -> Variable: ...
-        def __add__(self, other: Any, /) -> Variable: ...
-        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+        def __neg__(self) -> Self: ...
+        def __add__(self, other: Any, /) -> Self: ...
+        def __eq__(self, other: object, /) -> Self: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Self: ...  # type: ignore[override]
 
         __abs__ = __pos__ = __invert__ = __neg__
         __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = (
@@ -206,7 +203,7 @@ class Protocols:
             raise TypeError("len() of a 0-d array")
         return operator.index(self._raw.shape[0])
 
-    def __iter__(self) -> Iterator[Variable]:
+    def __iter__(self) -> Iterator[Self]:
         shape = self._raw.shape
         if not shape:
             raise TypeError("iteration over a 0-d array")
@@ -230,5 +227,5 @@ class Protocols:
             )
         return format(self.item(), spec)
 
-    def __copy__(self) -> Variable:
-        return self._domain.Variable._make(self._raw, self._node)
+    def __copy__(self) -> Self:
+        return self._domain.Variable._make(self._raw, self._node)  # type: ignore[no-any-return]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._arrays.levels import root_of
 from agnograd._graph.nodes import Output
+from agnograd._plugins.backend import Backend, RawDomain
 from agnograd._plugins.backends import default_name
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._arrays.variable import Variable
-    from agnograd._plugins.backend import Backend
 
 _WIDTH = 80
 _INDENT = " " * len("Variable(")
@@ -37,7 +33,7 @@ _ROW = (
 )
 
 
-def as_text(variable: Variable) -> str:
+def as_text(variable: Any) -> str:
     """Return the values as the library writes them, and what that does not say.
 
     Nothing lazy is computed, and nothing is raised.
@@ -66,14 +62,14 @@ def as_text(variable: Variable) -> str:
     return text + ")"
 
 
-def as_html(variable: Variable) -> str:
+def as_html(variable: Any) -> str:
     """Return a table of HTML that needs nothing around it, with every text in it escaped."""
     known = _known(variable) | {"gradient": _said(_gradient, variable)}
     rows = "\n".join(_ROW.format(name=name, value=escape(fact)) for name, fact in known.items())
     return _TABLE.format(values=escape(_said(_values, variable)), rows=rows)
 
 
-def _known(variable: Variable) -> dict[str, str]:
+def _known(variable: Any) -> dict[str, str]:
     return {
         "shape": _said(lambda x: tuple(x.shape), variable),
         "dtype": _said(lambda x: x.dtype, variable),
@@ -83,7 +79,7 @@ def _known(variable: Variable) -> dict[str, str]:
     }
 
 
-def _said(fact: Callable[[Variable], Any], variable: Variable) -> str:
+def _said(fact: Callable[[Any], Any], variable: Any) -> str:
     """Return a fact as text, or why there is none."""
     try:
         return str(fact(variable))
@@ -94,16 +90,16 @@ def _said(fact: Callable[[Variable], Any], variable: Variable) -> str:
             return f"<no repr: {type(error).__name__}>"
 
 
-def _values(variable: Variable) -> str:
+def _values(variable: Any) -> str:
     return repr(variable._domain.backend.array(variable._raw))
 
 
-def _backend(domain: Domain) -> Backend:
+def _backend(domain: RawDomain) -> Backend:
     """Return the backend that a text names: nobody is to see that a function is traced."""
     return (root_of(domain) if domain.backend.whole else domain).backend
 
 
-def _place(variable: Variable) -> str:
+def _place(variable: Any) -> str:
     """Return where in a graph a value stands; ``op sum`` if the op ``sum`` made it."""
     node = variable.node
     if node is None:
@@ -114,7 +110,7 @@ def _place(variable: Variable) -> str:
     return f"op {node.op.name}[{node.index}]" if several else f"op {node.op.name}"
 
 
-def _gradient(variable: Variable) -> str:
+def _gradient(variable: Any) -> str:
     if variable.grad is not None:
         return f"present, {variable.grad.dtype}"
     return "none yet" if variable.requires_grad else "not required"

@@ -7,16 +7,14 @@ that a program could see, and a program has one value on all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View, chain_to, view_of
+from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import row_strides
 from agnograd._plugins.op_sets import registered_in
 from agnograd._util.signatures import parameters_of
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
-    from agnograd._ops.op import Op
 
 Strides = tuple[int, ...]
 

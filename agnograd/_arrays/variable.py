@@ -20,13 +20,12 @@ from agnograd.errors import (
 )
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._graph.inspection import GraphNode
 
 # Which domain an array of some type belongs to, as far as such arrays have been met.
-owners: dict[type, Domain] = {}
+owners: dict[type, Any] = {}
 # The domains of this process, by the names of their backends.
-built: dict[str, Domain] = {}
+built: dict[str, Any] = {}
 _hook_keys = itertools.count()
 
 
@@ -66,9 +65,9 @@ class Variable(Methods):
     __slots__ = ("__weakref__", "_leaf", "_node", "_raw", "_storage")
     __hash__ = None  # type: ignore[assignment]
 
-    _domain: ClassVar[Domain] = None  # type: ignore[assignment]  # of the class that users call
+    _domain: ClassVar[Any] = None  # of the class that users call
     # Finds the domain of an array; ``agnograd._arrays.domains`` sets it.
-    _domain_of: ClassVar[Callable[[Any], Domain]]
+    _domain_of: ClassVar[Callable[[Any], Any]]
     _is_view: ClassVar[bool] = False
     _storage: Any
     _leaf: Leaf
@@ -157,7 +156,7 @@ class Variable(Methods):
     @property
     def size(self) -> int | None:
         """The number of elements, or None where a lazy backend does not know it."""
-        return self._domain.size(self._raw)
+        return self._domain.size(self._raw)  # type: ignore[no-any-return]
 
     @property
     def device(self) -> Any:
@@ -240,10 +239,10 @@ class Variable(Methods):
 
         On a leaf that was written to, this is the gradient of the value before the first write.
         """
-        node = self._node
+        node: Any = self._node
         if type(node) is Leaf:  # most often; and no view is a leaf
-            return node.grad
-        held = self._own_leaf() or (None if node is None else node[WATCH])
+            return node.grad  # type: ignore[return-value]
+        held: Any = self._own_leaf() or (None if node is None else node[WATCH])
         return None if held is None else held.grad
 
     @grad.setter
@@ -313,11 +312,11 @@ class Variable(Methods):
 
         Inside ``vmap`` and the like, it is cut off from what is recorded outside, too.
         """
-        return self._domain.Variable._make(untracked(self._raw), None)
+        return self._domain.Variable._make(untracked(self._raw), None)  # type: ignore[no-any-return]
 
     def _here(self) -> Variable:
         """Return the same value without a node of its level; what is below stays connected."""
-        return self._domain.Variable._make(self._raw, None)
+        return self._domain.Variable._make(self._raw, None)  # type: ignore[no-any-return]
 
     def retain_grad(self) -> None:
         """Keep this value's gradient in ``grad`` although it is not a leaf.

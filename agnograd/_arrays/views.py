@@ -15,18 +15,16 @@ from inspect import BoundArguments
 from itertools import starmap
 from operator import attrgetter, call
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import getweakrefcount
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled, set_mode
+from agnograd._ops.op import Op
 from agnograd._util.deferred import become, later
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import GradientError, MixedBackendsError
-
-if TYPE_CHECKING:
-    from agnograd._ops.op import Op
 
 _lone = Variable._make(object(), None)
 ALONE = getrefcount(_lone._raw)  # the count of what only one attribute refers to
@@ -212,7 +210,7 @@ def write(x: Variable, key: Any, value: Any) -> Variable:
         and not getweakrefcount(x._raw)
         and domain.backend.alone(x._raw)
     ):
-        return domain.put_later(x, key, value)
+        return domain.put_later(x, key, value)  # type: ignore[no-any-return]
     written: Variable = domain.namespace.__setitem__(x, key, value)
     return written
 
@@ -265,7 +263,7 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
 def _check_moves_up(variable: Variable, new: Variable, storage: Storage | None) -> None:
     """Refuse a write of a value of a level above into an array that others know as it is."""
     if new._domain.backend.whole:
-        new._domain.backend.refuse_write()  # type: ignore[attr-defined]
+        new._domain.backend.refuse_write()
     if type(variable._node) is Leaf or storage is not None:
         what = "a leaf" if type(variable._node) is Leaf else "an array that has views"
         raise MixedBackendsError(
@@ -311,7 +309,7 @@ def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
     if node is not None and (type(node) is not Leaf or hasattr(node, "argument")):
         convert = partial(domain.convert, variable, variable.dtype, copy=True)
         return _entered(convert, recording=True)
-    copied = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
+    copied: Variable = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
     leaf: Leaf | None = getattr(variable, "_leaf", None)
     if leaf is not None and leaf.grad is not None:
         if node is None:  # a gradient manager has let it go

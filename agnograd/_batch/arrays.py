@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from numbers import Integral
 from operator import attrgetter
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import getweakrefcount
 
 from agnograd._arrays.domains import domain_of
@@ -16,15 +16,13 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import ALONE
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
+from agnograd._graph.calls import Call
 from agnograd._levels.interpretation import Interpretation
 from agnograd._levels.interpreted import Interpreted, Run, at_home
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_basic, is_mask, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
-
-if TYPE_CHECKING:
-    from agnograd._graph.calls import Call
 
 
 class Members(Run):

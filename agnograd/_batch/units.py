@@ -7,13 +7,10 @@ rows or columns of it, scaled: no product of matrices is computed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
 from agnograd._levels.interpreted import Interpreted
-
-if TYPE_CHECKING:
-    from agnograd._batch.arrays import Batches
 
 
 class Units(NamedTuple):
@@ -35,7 +32,7 @@ class Units(NamedTuple):
         return array[self.first : self.first + self.scales.shape[0], ...]
 
 
-def scale(backend: Batches, out: Any, x1: Any, x2: Any) -> None:
+def scale(backend: Any, out: Any, x1: Any, x2: Any) -> None:
     """Note what a product, element by element, makes of unit vectors."""
     array, raw = backend.array_class, backend.below.raw
     for x, other in ((x1, x2), (x2, x1)):
@@ -49,7 +46,7 @@ def scale(backend: Batches, out: Any, x1: Any, x2: Any) -> None:
             out.units = units._replace(scales=raw.multiply(units.scales, factor))
 
 
-def product(backend: Batches, x1: Any, x2: Any) -> Any:
+def product(backend: Any, x1: Any, x2: Any) -> Any:
     """Return the product of a matrix and unit vectors: its rows, scaled; None if it is another."""
     array, raw = backend.array_class, backend.below.raw
     for x, other, turned in ((x1, x2, False), (x2, x1, True)):

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._hooks.state import REFERENCE
 from agnograd._ops.op import Op
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.deferred import deferred_function, now
 from agnograd._util.signatures import prototype
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._codegen.forward import Form
 
 
 def compile_op(
-    op: Op, domain: Domain, kernel: Callable[..., Any], form: Form = "function"
+    op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form = "function"
 ) -> Callable[..., Any]:
     """Return the op's function on one backend, where ``kernel`` computes it on raw arrays."""
     if REFERENCE:

@@ -29,12 +29,12 @@ from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
 from agnograd._ops.op import Itself, Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import multiplies, saved_values, values_named, works
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.deferred import function_from
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._codegen.backward import Manner
     from agnograd._codegen.forward import Form
 
@@ -70,7 +70,7 @@ _SHARED = {
 }
 
 
-def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
+def generated(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form) -> FunctionType:
     """Return the op's function, as ``agnograd._codegen.deferring.compile_op`` does."""
     scope = _scope(op, domain, kernel)
     numbers = domain.number_type is not None and len(op.arrays) == 2 and op.broadcasts
@@ -83,12 +83,12 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     return function_for("forward_source", scope, op, form, kernel, numbers)
 
 
-def call_of(op: Op, domain: Domain) -> Call:
+def call_of(op: Op, domain: RawDomain) -> Call:
     """Return what computes the gradients of an op's calls on one backend."""
     return _call(op, domain, _scope(op, domain, None))
 
 
-def _scope(op: Op, domain: Domain, kernel: Any) -> dict[str, Any]:
+def _scope(op: Op, domain: RawDomain, kernel: Any) -> dict[str, Any]:
     """Return all that the functions of an op may name."""
     scope = (
         _SHARED
@@ -119,7 +119,7 @@ def _scope(op: Op, domain: Domain, kernel: Any) -> dict[str, Any]:
     return scope | {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
 
 
-def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
+def _call(op: Op, domain: RawDomain, scope: dict[str, Any]) -> Call:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
     call = scope["_call"] = Call(op.name, op.chapter, domain)
     compiled = call.compiled
@@ -224,7 +224,7 @@ def _pullbacks(op: Op, call: Call, scope: dict[str, Any]) -> dict[str, str]:
 
 
 def _bound(
-    function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
+    function: Callable[..., Any], domain: RawDomain, saved_names: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
     given = {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
@@ -244,7 +244,7 @@ def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
     return function_from(source, {"function": op.masks})
 
 
-def missing(op: Op, domain: Domain) -> Callable[..., Any]:
+def missing(op: Op, domain: RawDomain) -> Callable[..., Any]:
     def backward(*_: Any) -> Any:
         array = op.differentiable[0] if op.differentiable else "x"
         raise MissingRuleError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import BoundArguments, getdoc
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
@@ -21,16 +21,14 @@ from agnograd._ops.fitting import fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import Saved, multiplies, saved_values
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.deferred import now
 from agnograd._util.signatures import parameters_of
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 Values = Mapping[str, Any]
 
 
-def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Callable[..., Any]:
+def plain(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form) -> Callable[..., Any]:
     """Return the op's function on one backend: see ``agnograd._codegen.deferring.compile_op``."""
     call = _call(op, domain)
 
@@ -146,7 +144,7 @@ def _fact(x: Any, name: str) -> Any:
 # -- backward --------------------------------------------------------------------------------------
 
 
-def _call(op: Op, domain: Domain) -> Call:
+def _call(op: Op, domain: RawDomain) -> Call:
     """Return what nodes know of an op."""
     call = Call(op.name, op.chapter, domain)
     compiled = call.compiled
@@ -182,7 +180,7 @@ def _gradients(op: Op, guard: bool, g: Any, node: Node, xp: Any = None) -> Pairs
     ]
 
 
-def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -> Any:
+def _gradient(op: Op, number: int, guard: bool, known: Values, domain: RawDomain) -> Any:
     """Return the gradient with respect to one input."""
     name, g, xp = op.differentiable[number], known["g"], known["xp"]
     rule = op.rules[name]

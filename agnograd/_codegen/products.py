@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, domain_at, next_rank
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
+from agnograd._plugins.backend import RawDomain
 
 
 def lean(
@@ -26,7 +24,7 @@ def lean(
         x2 = Negative(x1)
     else:
         return op, x1, x2
-    return op.variant("lean", hooks=_RESTORING, step=None), x1, x2
+    return op.variant("lean", hooks=Negative, step=None), x1, x2
 
 
 def _is_negative(node: Edge | None, x: Any) -> bool:
@@ -68,9 +66,6 @@ class Negative:
         return (edge, product), (other, None if other is None else -product)
 
 
-_RESTORING: Any = Negative
-
-
 def behind_mask(node: Edge) -> Node:
     """Return a node that hands its cotangent on to another one, which is masked by it."""
     call = Call("mask", "engine", domain_at(node))
@@ -80,7 +75,7 @@ def behind_mask(node: Edge) -> Node:
     return [next_rank(), None, call, node]
 
 
-def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
+def guarded(domain: RawDomain, g: Any, partial: Any, xp: Any) -> Any:
     """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
 
     It is the derivative that is replaced, not the product, which stays linear in g: where a

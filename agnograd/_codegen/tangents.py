@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._codegen.products import guarded
 from agnograd._graph.nodes import FIRST, OP, Node
 from agnograd._ops.op import Kind, Op
 from agnograd._ops.rule_helpers import is_python_scalar
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
+from agnograd._plugins.backend import RawDomain
 
 
 class Tangent:
@@ -103,7 +101,7 @@ class Along:
 
     def _applied(
         self,
-        domain: Domain,
+        domain: RawDomain,
         given: Tangents,
         inputs: Sequence[Any],
         options: Mapping[str, Any],
@@ -124,7 +122,7 @@ class Along:
                 total = part if total is None else total + part
         return [total]
 
-    def _called(self, domain: Domain, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    def _called(self, domain: RawDomain, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """Call the op on raw arrays."""
         op, (positional, several, named) = self.op, self.parameters
         known = {op.sequence: arrays} if op.sequence else dict(zip(op.arrays, arrays, strict=True))
@@ -186,13 +184,13 @@ def _contracted(node: Node, out: Any, given: Tangents) -> Tangent:
     return Tangent(total if total.dtype == out.dtype else xp.astype(total, out.dtype))
 
 
-def _zeros(x: Any, domain: Domain) -> Any:
+def _zeros(x: Any, domain: RawDomain) -> Any:
     if x is None:
         return None
     return type(x)(0) if is_python_scalar(x) else domain.raw.zeros_like(x)
 
 
-def _any_complex(domain: Domain, given: Tangents) -> bool:
+def _any_complex(domain: RawDomain, given: Tangents) -> bool:
     return any(each is not None and domain.is_complex(each.raw.dtype) for each in given)
 
 

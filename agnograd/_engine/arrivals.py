@@ -5,14 +5,12 @@ from __future__ import annotations
 from heapq import heappush
 from math import inf
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._engine.pending import PENDING, Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Leaf, Node, Parts, edges_of, raw_gradient
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
+from agnograd._plugins.backend import RawDomain
 
 
 def _references_to_what_arrived() -> int:
@@ -50,7 +48,7 @@ class Arrivals:
         # come element by element to the result of an op.
         self.special = False
 
-    def add(self, node: Node, g: Any, domain: Domain | None = None) -> None:
+    def add(self, node: Node, g: Any, domain: RawDomain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""
         rank = node[RANK]
         total = self.gradients.get(rank)
@@ -114,7 +112,7 @@ class Arrivals:
         self.newest = _NO_ELEMENTS
         self.owned.add(rank)
 
-    def buffer(self, node: Node, domain: Domain) -> Any:
+    def buffer(self, node: Node, domain: RawDomain) -> Any:
         """Return what has arrived at a node as an array that may be changed, or None."""
         total = self.gradients.get(node[RANK])
         if isinstance(total, Pending):
@@ -222,7 +220,7 @@ def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
         return op.compiled.guarded(g, node)
 
 
-def completed(node: Node, arrived: Parts, home: Domain, create_graph: bool) -> list[Any]:
+def completed(node: Node, arrived: Parts, home: RawDomain, create_graph: bool) -> list[Any]:
     """Return one cotangent for each output of an op; zeros of a domain, or None, for others."""
     op, xp = node[OP], home.namespace if create_graph else home.raw
     output, like = next(iter(arrived.values()))

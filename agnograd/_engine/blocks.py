@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
 from agnograd._graph.calls import Backward, Call, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.switches import switch
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 # Up to how many elements a gradient is held until the next one is made. It is the last of many
 # arrays: if it were freed, too, C libraries would hand all that memory back to the system, and the
@@ -31,7 +29,7 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     Return whether it was done; otherwise nothing has changed. ``start`` is the newest node that is
     left. What it saved is not freed here, nor, with ``keep``, what the other nodes saved.
     """
-    domain: Domain = start[OP].domain
+    domain: RawDomain = start[OP].domain
     backend = domain.backend
     whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
@@ -122,7 +120,7 @@ def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
         return None
     backward, of_ones = op.compiled.backward, op.compiled.of_ones
     if op.hooks is not None:  # the node keeps something in place of its arrays
-        backward = of_ones = op.hooks.of_packed  # type: ignore[assignment]
+        backward = of_ones = op.hooks.of_packed
         if backward is None:
             return None
     flat, places, arrays = node.copy(), [], op.domain.viewable_types
@@ -176,7 +174,7 @@ class _Total:
     flat: Any = None
     new = True
 
-    def __init__(self, end: Edge, g: Any, domain: Domain, arrivals: Arrivals) -> None:
+    def __init__(self, end: Edge, g: Any, domain: RawDomain, arrivals: Arrivals) -> None:
         self.end, self.g, self.domain, self.arrivals = end, g, domain, arrivals
 
     def add(self, arrived: dict[int, Any], part: slice) -> None:

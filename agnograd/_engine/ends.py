@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import RANK, Edge, Leaf, domain_at, watch
+from agnograd._graph.nodes import RANK, Edge, Leaf, Value, domain_at, watch
 from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import current_mode, set_mode
+from agnograd._plugins.backend import RawDomain
 from agnograd._util.checks import flags_in, number_in, variables_in
 from agnograd._util.locks import Lock
 from agnograd.errors import GradientError, NoGradientError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._arrays.variable import Variable
 
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
@@ -26,11 +23,11 @@ _GRAD = repeat("grad")
 
 
 def run_backward(
-    pairs: Sequence[tuple[Variable, Any]],
+    pairs: Sequence[tuple[Value, Any]],
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Variable | Sequence[Variable] | None = None,
+    inputs: Value | Sequence[Value] | None = None,
     retain_grads: bool = False,
     loss_scale: float | None = None,
 ) -> None:
@@ -65,7 +62,7 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
     """Add gradients to those that leaves, and watched values, hold: all of them or none."""
     given = given_by(seeds)
     places: list[Any] = []
-    sums: list[Variable] = []
+    sums: list[Value] = []
     awaited: list[Leaf] = []
     mode = current_mode()
     if mode is not None and mode.tape is not None:
@@ -101,23 +98,23 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
                     hook(variable)
 
 
-def _added(held: Variable, g: Any, domain: Domain) -> Variable:
+def _added(held: Any, g: Any, domain: RawDomain) -> Any:
     """Return the sum of a new gradient and the one that a leaf holds."""
     if isinstance(g, domain.Variable) or held._node is not None:
         with enable_grad():  # this pass was recorded, or an earlier one, and so is the sum
-            return held + g  # type: ignore[no-any-return]
+            return held + g
     with domain.backend.on_device(g):
         return domain.Variable._make(held._raw + g, None)
 
 
 def gradients(
-    pairs: Sequence[tuple[Variable, Any]],
-    wanted: Sequence[Variable],
+    pairs: Sequence[tuple[Value, Any]],
+    wanted: Sequence[Value],
     *,
     retain_graph: bool,
     create_graph: bool,
     allow_unused: bool,
-) -> tuple[Variable | None, ...]:
+) -> tuple[Any, ...]:
     """Run a pass from outputs with their cotangents, and return the gradients of some values."""
     targets = nodes_of(wanted, "inputs")
     seeds = seeds_of(pairs, create_graph)
@@ -134,7 +131,7 @@ def gradients(
     return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in ends)
 
 
-def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:
+def pairs_of(outputs: Sequence[Value], cotangents: Any) -> list[tuple[Value, Any]]:
     """Return each output with its cotangent, or None."""
     if cotangents is None:
         return [(output, None) for output in outputs]
@@ -147,15 +144,16 @@ def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variabl
     return list(zip(outputs, found, strict=True))
 
 
-def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
+def nodes_of(variables: Sequence[Value], what: str) -> list[Edge]:
     """Return the nodes that made Variables; all of them must have one."""
     nodes: list[Edge] = []
     for index, variable in enumerate(variables):
         if variable._node is None:
+            dtype = variable._raw.dtype
             reason = "set requires_grad before computing with it"
-            if not variable._domain.is_inexact(variable.dtype):
+            if not variable._domain.is_inexact(dtype):
                 reason = (
-                    f"it is of {variable.dtype}, and a conversion to that (astype), a comparison "
+                    f"it is of {dtype}, and a conversion to that (astype), a comparison "
                     "or a count ends gradients; differentiate what it was computed from"
                 )
             raise NoGradientError(f"{what}[{index}] requires no gradient: {reason}")
@@ -164,7 +162,7 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
 
 
 def seeds_of(
-    pairs: Sequence[tuple[Variable, Any]], create_graph: bool, loss_scale: float | None = None
+    pairs: Sequence[tuple[Value, Any]], create_graph: bool, loss_scale: float | None = None
 ) -> list[tuple[Edge, Any]]:
     """Return where a pass starts: the outputs' nodes and their checked cotangents."""
     seeds: list[tuple[Any, Any]] = []
@@ -178,7 +176,7 @@ def seeds_of(
     return seeds
 
 
-def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
+def seed_of(output: Value, cotangent: Any, what: str = "a cotangent") -> Any:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
     if domain.level and cotangent is not None:
@@ -187,7 +185,7 @@ def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Vari
     return cotangent if isinstance(cotangent, domain.Variable) else domain.Variable._make(raw, None)
 
 
-def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
+def raw_seed(output: Value, cotangent: Any, what: str = "a cotangent") -> Any:
     """Return the cotangent of an output as a raw array, as results are, for speed."""
     domain, value = output._domain, output._raw
     if type(cotangent) is domain.Variable:
@@ -198,7 +196,7 @@ def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any
         raw = _implied(output)
     elif isinstance(cotangent, bool | int | float | complex | list | tuple):
         try:
-            raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
+            raw = domain.library.asarray(cotangent, dtype=value.dtype, device=domain.device(value))
         except (TypeError, ValueError) as error:
             raise GradientError(
                 f"{what} of numbers is needed, of shape {value.shape}, not a list that makes no "
@@ -216,10 +214,10 @@ def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any
     return domain.backend.scalar(raw)
 
 
-def _implied(output: Variable) -> Any:
+def _implied(output: Value) -> Any:
     """Return the cotangent of an output for which none is given: one."""
     value = output._raw
-    if value.shape and output.size != 1:
+    if value.shape and output._domain.size(value) != 1:
         raise NoGradientError(
             f"a gradient is implied only for values of one element, not of shape "
             f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
@@ -233,13 +231,13 @@ def _implied(output: Variable) -> Any:
     return output._domain.ones(value)
 
 
-def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
+def owned(g: Any, domain: RawDomain, given: dict[int, Any], x: Any = None) -> Any:
     """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
     A Variable stays connected. All else is as for ``Domain.own``.
     """
     if not isinstance(g, domain.Variable):
-        variable: Variable = next(domain.blank)
+        variable = next(domain.blank)
         variable._raw, variable._node = domain.own(g, given, x), None
         return variable
     raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)

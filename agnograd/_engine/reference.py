@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import proxy
 
 from agnograd._engine.arrivals import completed, leaves_out
 from agnograd._graph.calls import Pairs, note
 from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, on_device
-
-if TYPE_CHECKING:
-    from agnograd._engine.run import Pass
 
 
 def carry(seeds: Iterable[Any], onward: Callable[..., Pairs], last_uses: dict[int, int]) -> None:
@@ -54,21 +51,21 @@ def carry(seeds: Iterable[Any], onward: Callable[..., Pairs], last_uses: dict[in
             raise
 
 
-def run(this: Pass) -> None:
-    """Do what ``Pass.run`` does."""
+def run(this: Any) -> None:
+    """Do what ``Pass.run`` does, for a pass."""
     seeds = ((node, this.arrivals.gradients.pop(node[RANK])) for node in this.arrivals.queue)
-    this.differentiate = partial(_by_rules, proxy(this))  # type: ignore[method-assign]
+    this.differentiate = partial(_by_rules, proxy(this))
 
     def onward(node: Node, g: Any) -> Pairs:
         if this.visiting is not None:
             this.visiting(node[RANK])
         with on_device(node, g):
-            return this.pairs(node, g)
+            return this.pairs(node, g)  # type: ignore[no-any-return]
 
     carry(seeds, onward, this.awaited or {})
 
 
-def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
+def _by_rules(this: Any, node: Node, taken: Node, g: Any) -> Pairs:
     """Call the rules of a node's op, between the hooks of plugins."""
     op = node[OP]
     node = [*node[:FIRST], *op.unpack(node[FIRST : op.first]), *node[op.first :]]

@@ -24,6 +24,7 @@ from agnograd._graph.nodes import (
     Node,
     Output,
     Parts,
+    Value,
     domain_at,
     edges_of,
     forget,
@@ -35,13 +36,11 @@ from agnograd._graph.nodes import (
 from agnograd._graph.paths import last_uses, on_path, within
 from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import REFERENCE, Mode, current_mode, set_mode
-from agnograd._plugins.backend import Backend
+from agnograd._plugins.backend import Backend, RawDomain
 from agnograd._util.deferred import later
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._arrays.variable import Variable
     from agnograd._hooks.active import ActiveHooks
 
 Callback = Callable[[Any], Any]
@@ -52,7 +51,7 @@ _LEAVES = frozenset({Leaf})
 def run_pass(
     seeds: Sequence[tuple[Edge, Any]],
     *,
-    starts: Sequence[tuple[Variable, Any]] = (),
+    starts: Sequence[tuple[Value, Any]] = (),
     targets: Iterable[Edge] | None = None,
     create_graph: bool = False,
     retain_graph: bool = False,
@@ -60,7 +59,7 @@ def run_pass(
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
     shows: bool = True,
-    level: Callable[[Domain], Domain] | None = None,
+    level: Callable[[RawDomain], RawDomain] | None = None,
     connects: bool = False,
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
@@ -89,7 +88,8 @@ def run_pass(
         this.aim(seeds, list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
-        this.awaited = last_uses([node for node, _ in seeds], this.path)
+        uses = last_uses([node for node, _ in seeds], this.path)
+        this.awaited = {leaf: use for leaf, (use, *_) in uses.items()}
         this.plain = False
     try:
         if this.hooks is None and not create_graph:
@@ -126,7 +126,7 @@ class Pass:
     observers: ActiveHooks | None = None  # the same, if they look at rules
     visiting: Callable[[int], None] | None = None  # is told the rank of each node that is visited
     create_graph = retain_graph = retain_grads = connects = False
-    level: Callable[[Domain], Domain] | None = None
+    level: Callable[[RawDomain], RawDomain] | None = None
     noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
@@ -142,7 +142,7 @@ class Pass:
         if mode is None:
             return
         self.retain_graph |= mode.tape is not None  # forward mode outside needs the values
-        self.visiting = mode.whole.backend.visiting() if mode.whole else None  # type: ignore[attr-defined]
+        self.visiting = mode.whole.backend.visiting() if mode.whole else None
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
@@ -252,7 +252,7 @@ class Pass:
                 self.meet(edge, gradients.pop(edge[RANK]))
         return None, None
 
-    def hand_on(self, pairs: Pairs, domain: Domain) -> tuple[None, None]:
+    def hand_on(self, pairs: Pairs, domain: RawDomain) -> tuple[None, None]:
         """Let gradients arrive at all nodes that are reached: none is left to be handed on."""
         arrivals, reading = self.arrivals, self.plain and self.observers is None
         for edge, part in pairs:
@@ -361,7 +361,7 @@ class Pass:
             return partial(home.backend.of_function, rules, g, known, xp)
         return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
 
-    def home(self, domain: Domain) -> Any:
+    def home(self, domain: RawDomain) -> Any:
         """Return the domain in which rules of a domain compute: that of the level that pulls."""
         return domain if self.level is None else self.level(domain)
 

@@ -11,9 +11,9 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agnograd._arrays.domain import refuse_unknown
+from agnograd._arrays.domain import Domain, refuse_unknown
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
@@ -21,9 +21,6 @@ from agnograd._functions.derivative import CustomDerivative, FunctionRule, appli
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
 from agnograd._levels.interpreted import Interpreted, Run, at_home
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 
 def called(function: CustomDerivative, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import over, whole_over
 from agnograd._arrays.variable import Variable
@@ -35,9 +36,6 @@ from agnograd._util.checks import callable_in, is_variable
 from agnograd._util.remaking import remade
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import FreedGraphError, RuleError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 F = TypeVar("F", bound=Callable[..., Any])
 

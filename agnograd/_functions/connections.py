@@ -55,4 +55,5 @@ def behind_mask(variable: Variable) -> Variable:
     node = variable._node
     if node is None:
         return variable
-    return variable._domain.Variable._make(variable._raw, node_behind_mask(node))
+    behind: Variable = variable._domain.Variable._make(variable._raw, node_behind_mask(node))
+    return behind

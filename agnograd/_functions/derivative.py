@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._arrays.conversions import unwrap
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.levels import beside, derived, highest, is_tracked, root_of, whole_over
 from agnograd._arrays.variable import Variable
@@ -26,10 +27,6 @@ from agnograd._levels.interpreted import Interpreted, map_parts
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-
 
 NO_ARRAY: Any = object()  # in place of the node of what is not an array
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.levels import beside, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._plugins.backends import is_array
 from agnograd.errors import AgnogradError, ArgumentError, NoGradientError, UnsupportedArrayError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 # What libraries raise when they cannot give or take an array through DLPack.
 _REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
@@ -14,9 +15,6 @@ from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import Recorder, is_grad_enabled
 from agnograd._ops.rule_helpers import known_size
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 
 class _Alone(Recorder):

@@ -7,16 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from agnograd._graph.nodes import FIRST, OP, Node, NoOp
+from agnograd._plugins.backend import Backend, RawDomain
 from agnograd._plugins.entry_points import OWN
 from agnograd.errors import FreedGraphError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._hooks.active import ActiveHooks
-    from agnograd._plugins.backend import Backend
 
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
@@ -110,12 +106,13 @@ class Call:
     )
     began = NoOp.began
 
-    def __init__(self, name: str, chapter: str, domain: Domain) -> None:
-        self.name, self.domain, self.compiled = name, domain, Compiled(chapter)
+    def __init__(self, name: str, chapter: str, domain: RawDomain) -> None:
+        self.name, self.compiled = name, Compiled(chapter)
+        self.domain: Any = domain
         self.parameters: Mapping[str, Any] = {}
         self.step: Callable[..., Any] | None = None
         self.freed: tuple[Any, ...] | None = None
-        self.hooks: ActiveHooks | None = None
+        self.hooks: Any = None
         self.reads, self.turn, self.location_sought = 0, True, False
         self.found_location: str | None = None
         self.batch_size: int | None = None
@@ -195,7 +192,8 @@ class Call:
     @property
     def backend(self) -> Backend:
         """The backend that the op runs on."""
-        return self.domain.backend
+        backend: Backend = self.domain.backend
+        return backend
 
     def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
         """Return saved values as they were before a ``save_value`` hook packed them."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from agnograd._graph.calls import in_full
+from agnograd._graph.calls import Call, in_full
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, Node, Output, edges_of, maker_of, saved_of
 from agnograd._graph.paths import reachable
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
-    from agnograd._graph.calls import Call
 
 
 class GraphNode:
@@ -58,7 +54,7 @@ class GraphNode:
         return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property
-    def variable(self) -> Variable | None:
+    def variable(self) -> Any:
         """The Variable of a leaf, if it is still there; None for an op."""
         return self._edge.variable() if isinstance(self._edge, Leaf) else None
 
@@ -112,7 +108,7 @@ class Graph(NamedTuple):
     outputs: tuple[int | None, ...]
 
 
-def graph_of(variables: Sequence[Variable]) -> Graph:
+def graph_of(variables: Sequence[Any]) -> Graph:
     """Return the graph that values depend on, as plain data that holds no node and no array."""
     ends = [variable._node for variable in variables]
     ordered = sorted((n for n in reachable(ends) if not isinstance(n, Output)), reverse=True)
@@ -132,7 +128,7 @@ def graph_of(variables: Sequence[Variable]) -> Graph:
 
 def _info(index: int, node: Node) -> NodeInfo:
     if isinstance(node, Leaf):
-        x = node.variable()
+        x: Any = node.variable()
         shape, dtype = (None, None) if x is None else (x.shape, str(x.dtype))
         return NodeInfo(index, "leaf", "leaf", "", shape, dtype, ())
     op: Call = node[OP]

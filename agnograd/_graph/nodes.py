@@ -23,18 +23,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._arrays.variable import Variable
+from agnograd._plugins.backend import RawDomain
 
 T = TypeVar("T")
 Node = list[Any]
 Edge = list[Any]
 
 RANK, WATCH, OP, FIRST = range(4)
+
+
+class Value(Protocol):
+    """A Variable, as the layers below it know it: a raw array, and the node that made it."""
+
+    _raw: Any
+    _node: Edge | None
+
+    @property
+    def _domain(self) -> Any: ...
 
 
 class NoOp:
@@ -71,14 +79,14 @@ class Leaf(list[Any]):
     EACH = object()
     alive: object  # this one: references to it count the leaves
     argument: bool  # there if it is one of a function that is being differentiated
-    domain: Domain
+    domain: RawDomain
     facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
-    grad: Variable | None
-    variable: ref[Variable]
+    grad: Value | None
+    variable: ref[Value]
     accumulated: dict[int, Callable[[Any], Any]] | None
 
     @classmethod
-    def of(cls, variable: Variable, argument: bool = False) -> Leaf:
+    def of(cls, variable: Value, argument: bool = False) -> Leaf:
         """Return a leaf for a Variable, in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
@@ -99,7 +107,7 @@ class Output(list[Any]):
 
     __slots__ = ("domain", "number", "siblings")
 
-    def __init__(self, node: Node, number: int, siblings: Sequence[Any], domain: Domain) -> None:
+    def __init__(self, node: Node, number: int, siblings: Sequence[Any], domain: RawDomain) -> None:
         super().__init__((next_rank(), None, _NO_OP, node))
         self.number, self.domain = number, domain
         self.siblings = siblings  # the shape and dtype of every output
@@ -137,7 +145,7 @@ def maker_of(edge: Edge) -> Edge:
     return edge[FIRST] if isinstance(edge, Output) else edge
 
 
-def domain_at(node: Edge) -> Domain:
+def domain_at(node: Edge) -> RawDomain:
     """Return the domain of the value that a node made."""
     named = node if isinstance(node, (Leaf, Output)) else node[OP]
     return named.domain
@@ -165,7 +173,7 @@ class Watch:
     def __init__(self) -> None:
         self.hooks: dict[int, Callable[[Any], Any]] = {}
         self.retained = False
-        self.grad: Variable | None = None
+        self.grad: Value | None = None
 
 
 def watch(node: Edge) -> Watch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
 
@@ -76,11 +77,16 @@ def within(path: set[int], node: Edge) -> Edge | None:
     return node[: len(node) - len(edges)] + kept if any(kept) else None
 
 
-def last_uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
-    """Return, by ranks, the last of the nodes that use a leaf and that a pass will visit."""
-    last: dict[int, int] = {}
+def last_uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, tuple[int, int, Leaf]]:
+    """Return the last use of each leaf by a node that a pass will visit, by the leaf's rank.
+
+    It is the node's rank, the place among its edges, and the leaf.
+    """
+    last: dict[int, tuple[int, int, Leaf]] = {}
     for node in reachable(roots):
-        for edge in edges_of(node) if path is None or node[RANK] in path else ():
+        for place, edge in enumerate(edges_of(node) if path is None or node[RANK] in path else ()):
             if isinstance(edge, Leaf):
-                last[edge[RANK]] = max(node[RANK], last.get(edge[RANK], node[RANK]))
+                # Newer nodes rank lower: the oldest node that uses a leaf is the last that runs.
+                use = node[RANK], place, edge
+                last[edge[RANK]] = max(use, last.get(edge[RANK], use), key=itemgetter(0))
     return last

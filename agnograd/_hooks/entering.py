@@ -6,16 +6,12 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import ExitStack
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from agnograd._graph.nodes import RANK
+from agnograd._graph.nodes import RANK, Node
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import Kept, Memo, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._graph.nodes import Node
 
 F = TypeVar("F", bound=Callable[..., Any])
 _USUAL = Mode(True, None, None)
@@ -33,7 +29,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
-        level: Domain | Literal[False] | None = False,
+        level: Any = False,
         memo: Memo | None = None,
     ) -> None:
         self._domain = level

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agnograd._graph.nodes import RANK, Edge, Leaf, edges_of, raw_gradient
-from agnograd._graph.paths import reachable
+from agnograd._graph.nodes import RANK, Edge, Leaf, Value, raw_gradient
+from agnograd._graph.paths import last_uses
 from agnograd.errors import GradientError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
 
 # The argument ``this`` is the pass, an ``agnograd._engine.run.Pass``.
 
 
-def leaves_of(this: Any, roots: Iterable[Edge]) -> tuple[Variable, ...]:
+def leaves_of(this: Any, roots: Iterable[Edge]) -> tuple[Value, ...]:
     """Return the leaves that a pass reaches, in the order in which their gradients are final."""
-    last: dict[int, tuple[int, int, Leaf]] = {
-        root[RANK]: (root[RANK], 0, root) for root in roots if isinstance(root, Leaf)
-    }
-    for node in reachable(roots):
-        if this.path is not None and node[RANK] not in this.path:
-            continue
-        for place, edge in enumerate(edges_of(node)):
-            if isinstance(edge, Leaf):
-                # Newer nodes rank lower: the oldest node that uses a leaf is the last that runs.
-                use = node[RANK], place, edge
-                last[edge[RANK]] = max(use, last.get(edge[RANK], use), key=itemgetter(0))
+    last = last_uses(roots, this.path)
+    last |= {root[RANK]: (root[RANK], 0, root) for root in roots if isinstance(root, Leaf)}
     uses = sorted(last.values(), key=itemgetter(0, 1))
     found = [leaf.variable() for *_, leaf in uses if _asked(this, leaf)]
     return tuple([each for each in found if each is not None])
@@ -66,7 +54,7 @@ def _asked(this: Any, leaf: Leaf) -> bool:
     return leaf[RANK] not in this.ends and (this.to_all or leaf[RANK] in this.targets)
 
 
-def _checked(pairs: Iterable[tuple[Variable, Any]]) -> list[tuple[Leaf, Any]]:
+def _checked(pairs: Iterable[tuple[Value, Any]]) -> list[tuple[Leaf, Any]]:
     """Return leaves with their new gradients, all of which must fit."""
     found: list[tuple[Leaf, Any]] = []
     g: Any

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agnograd._graph.nodes import Value
 from agnograd._util.checks import callable_in, variables_in
 from agnograd.errors import NoGradientError
 from agnograd.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
 
 Gradients = list[Any]
 
@@ -61,7 +59,7 @@ class when_ready:  # noqa: N801 - used as a function: ag.hooks(ag.when_ready(...
     """
 
     def __init__(
-        self, variables: Variable | Sequence[Variable], function: Callable[[tuple[Any, ...]], Any]
+        self, variables: Value | Sequence[Value], function: Callable[[tuple[Any, ...]], Any]
     ) -> None:
         callable_in("ag.when_ready: function", function, "ag.when_ready(leaves, lambda grads: ...)")
         self._variables = variables_in("ag.when_ready: variables", variables)
@@ -78,13 +76,13 @@ class when_ready:  # noqa: N801 - used as a function: ag.hooks(ag.when_ready(...
         return f"ag.when_ready({len(self._variables)} Variables, {self._function!r})"
 
     @hookimpl
-    def backward_start(self, leaves: Iterable[Variable]) -> None:
+    def backward_start(self, leaves: Iterable[Value]) -> None:
         """Take note of the leaves that the pass will reach."""
         places = {self._places[id(leaf)] for leaf in leaves if id(leaf) in self._places}
         self._running.passes.append((places, [None] * len(self._variables)))
 
     @hookimpl
-    def gradient_ready(self, variable: Variable, grad: Any) -> None:
+    def gradient_ready(self, variable: Value, grad: Any) -> None:
         """Take note of a gradient, and call the function after the last one."""
         place, passes = self._places.get(id(variable)), self._running.passes
         if place is None or not passes:

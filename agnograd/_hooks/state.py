@@ -8,13 +8,10 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph.nodes import OP
+from agnograd._graph.nodes import OP, Edge, Node
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
-    from agnograd._graph.nodes import Edge, Node
-    from agnograd._hooks.active import ActiveHooks
 
 Kept = Callable[..., tuple[Any, ...]]
 Memo = Callable[["Call", Callable[..., Any]], Callable[..., Any]]
@@ -78,13 +75,13 @@ class Mode:
     def __init__(
         self,
         recording: bool,
-        hooks: ActiveHooks | None,
+        hooks: Any,
         outer: Mode | None,
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
         owner: object = None,
-        level: Domain | None = None,
+        level: Any = None,
         beneath: Mode | None = None,
         memo: Memo | None = None,
     ) -> None:
@@ -101,7 +98,7 @@ class Mode:
         self.closing: ExitStack | None = None
         self.activate(hooks)
 
-    def activate(self, hooks: ActiveHooks | None) -> None:
+    def activate(self, hooks: Any) -> None:
         """Set which plugins are active."""
         self.hooks = hooks
         self.observers = hooks if hooks is not None and hooks.observe_ops else None

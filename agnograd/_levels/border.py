@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.levels import highest, over, root_of
 from agnograd._arrays.variable import Variable
@@ -14,10 +15,6 @@ from agnograd._levels.interpreted import Run, payload_of
 from agnograd._levels.invariants import check_left
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._levels.interpretation import Interpretation
 
 
 class Border:
@@ -31,9 +28,9 @@ class Border:
         The leaves of the arguments.
     """
 
-    def __init__(self, interpretation: type[Interpretation], leaves: Sequence[Any]) -> None:
+    def __init__(self, interpretation: Any, leaves: Sequence[Any]) -> None:
         self.below = _below(leaves)
-        self.domain = interpretation.domain(self.below)
+        self.domain: Any = interpretation.domain(self.below)
         self._inside = is_inside() or any(isinstance(leaf, Variable) for leaf in leaves)
         self._given = {id(leaf._raw if isinstance(leaf, Variable) else leaf) for leaf in leaves}
 
@@ -51,8 +48,8 @@ class Border:
 
     def array(self, payload: Any, run: Run) -> Variable:
         """Return a payload as the function gets it."""
-        array = self.domain.backend.array_class(payload, run)  # type: ignore[attr-defined]
-        return self.domain.Variable._make(array, None)
+        array = self.domain.backend.array_class(payload, run)
+        return self.domain.Variable._make(array, None)  # type: ignore[no-any-return]
 
     def into(self, leaf: Any, run: Run) -> Any:
         """Return an argument as the function gets it; what is not an array stays as it is."""
@@ -63,7 +60,7 @@ class Border:
     def call(self, run: Run, f: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Call a function on this side, where what it makes is of the interpretation."""
         run.function = f
-        outer, running = current_mode(), self.domain.backend.running  # type: ignore[attr-defined]
+        outer, running = current_mode(), self.domain.backend.running
         token = running.set(run)
         try:
             with entered(inside=True, level=self.domain):
@@ -79,11 +76,11 @@ class Border:
         for leaf in leaves:
             home = self.home(leaf)
             array = leaf._raw if isinstance(leaf, home.Variable) else leaf
-            own = type(array) is home.backend.array_class  # type: ignore[attr-defined]
+            own = type(array) is home.backend.array_class
             found.append((payload_of(array, run), home) if own else (leaf, None))
         return self.handed(found)
 
-    def home(self, leaf: Any) -> Domain:
+    def home(self, leaf: Any) -> Any:
         """Return the interpretation's domain that a result is of, or can be lifted to.
 
         It stands on a different library from the arguments' if the function moved the result there.
@@ -99,7 +96,7 @@ class Border:
         They are raw if all arguments are, and no payload is tracked: then all are Variables.
         """
         inside = self._inside
-        if self.domain.backend.verifies:  # type: ignore[attr-defined]
+        if self.domain.backend.verifies:
             for payload, home in found:
                 check_left(payload, (home or self.domain).level)
         if not inside:

@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from operator import attrgetter
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import Variable, domain_named
 from agnograd._arrays.levels import derived, highest, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
-from agnograd._graph.nodes import FIRST, OP, Parts, raw_gradient
+from agnograd._graph.calls import Backward, Call, Pairs
+from agnograd._graph.nodes import FIRST, OP, Node, Parts, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
 from agnograd._levels.border import Border
@@ -26,11 +28,6 @@ from agnograd._plugins.backends import add_backend
 from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import GradientError, InterpretationError, LostGradientError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-    from agnograd._graph.calls import Backward, Call, Pairs
-    from agnograd._graph.nodes import Node
 
 _SAME_STATE = entered()
 
@@ -219,7 +216,7 @@ class Interpretation(Backend):
         payload = array.payload
         raw = payload.data if isinstance(payload, Variable) else payload
         below = derived.get(type(raw))
-        return raw if below is None else below.backend.concrete(raw)  # type: ignore[attr-defined]
+        return raw if below is None else below.backend.concrete(raw)
 
     def leaving(self, array: Any) -> Any:
         """Return a raw array whose values flow on to code that does not see the array.

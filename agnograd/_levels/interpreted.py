@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.conversions import holds_variable, stacked
 from agnograd._arrays.domains import domain_of
@@ -18,9 +18,6 @@ from agnograd._arrays.variable import Variable, built
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._util.locks import Lock
 from agnograd.errors import AgnogradError, InterpretationError, LostGradientError
-
-if TYPE_CHECKING:
-    from agnograd._levels.interpretation import Interpretation
 
 _resuming = Lock()  # of all runs: two threads may go on in one
 
@@ -112,7 +109,7 @@ class Interpreted:
     __slots__ = ("__weakref__", "payload", "run")
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # NumPy's arrays leave operators to these
-    _backend: ClassVar[Interpretation]
+    _backend: ClassVar[Any]  # the interpretation
     varies: bool = False
 
     def __init__(self, payload: Any, run: Run | None = None) -> None:
@@ -169,7 +166,7 @@ class Interpreted:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """Return the raw functions of the interpretation."""
-        return self._backend.namespace()
+        return self._backend.namespace()  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         return bool(self._backend.concrete(self))
@@ -244,7 +241,7 @@ def at_home(backend: Any, payload: Any) -> Any:
 class Functions(ModuleType):
     """A library's namespace as an interpretation has it: functions that compute with its arrays."""
 
-    def __init__(self, backend: Interpretation, part: str) -> None:
+    def __init__(self, backend: Any, part: str) -> None:
         super().__init__(f"{backend.name}.{part}" if part else backend.name)
         self.__dict__.update(_backend=backend, _part=part)
 
@@ -272,7 +269,7 @@ class Functions(ModuleType):
 
 
 def _asarray(
-    backend: Interpretation,
+    backend: Any,
     obj: Any,
     /,
     *,
@@ -300,7 +297,7 @@ def _asarray(
     return backend.copied(obj) if copy else obj
 
 
-def _own_of(backend: Interpretation, obj: Any) -> Any:
+def _own_of(backend: Any, obj: Any) -> Any:
     """Return an object with an array of the interpretation for each array that is one, or below."""
     if isinstance(obj, list | tuple):
         return [_own_of(backend, each) for each in obj]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from agnograd._ops.rule_helpers import is_mask
 from agnograd._plugins.capabilities import Capabilities
@@ -15,7 +15,6 @@ from agnograd._util.switches import switch
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._plugins.bridges import Bridge
 
 _HERE = nullcontext()
@@ -74,7 +73,7 @@ class Backend:
     level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
     whole: ClassVar[bool] = False  # whether, while it is entered, it takes over all ops below
     traces: ClassVar[bool] = False  # whether it notes ops, for a program that has no derivative
-    taking_over: Domain | None = None  # the highest domain, up to its own, that is whole
+    taking_over: Any = None  # the highest domain, up to its own, that is whole
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False
     # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
@@ -401,3 +400,37 @@ class Backend:
     def conformance(self) -> AbstractContextManager[Any]:
         """Return a context for the conformance suite, with settings such as 64-bit numbers."""
         return nullcontext()
+
+
+class RawDomain(Protocol):
+    """A domain, as the layers below Variables know it: what is known of raw arrays."""
+
+    backend: Backend
+    level: int
+    library: Any
+    raw: Any
+    namespace: Any
+    Variable: Any
+    blank: Iterator[Any]
+    scope: Any
+    array_types: tuple[type, ...]
+    viewable_types: frozenset[type]
+    plain_types: frozenset[Any]
+    complex_dtypes: frozenset[Any]
+    inexact_dtypes: frozenset[Any]
+    number_type: type | None
+    large: int | None
+    lays_out: bool
+    held: Any
+
+    def is_complex(self, dtype: Any, /) -> bool: ...
+    def is_large(self, data: Any) -> bool: ...
+    def copy(self, data: Any) -> Any: ...
+    def own(self, g: Any, given: dict[int, Any], x: Any = None) -> Any: ...
+    def count(self, data: Any, /) -> int: ...
+    def device(self, data: Any, /) -> Any: ...
+    def dtype_or_none(self, name: str) -> Any: ...
+    def view(self, op: Any, result: Any, base: object, options: Any) -> Any: ...
+    def views(self, op: Any, results: Any, base: object, options: Any) -> Any: ...
+    def wrap(self, out: Any) -> Any: ...
+    def wrap_outputs(self, out: Any, node: Any) -> Any: ...

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._plugins.entry_points import PROTOCOLS, load_every, origin, warn
 from agnograd._util.switches import switch
 from agnograd.errors import PluginError, UnsupportedFunctionError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.variable import Variable
 
 Function = Callable[..., Any]
 Answer = Callable[[Any, Any, Any], Any]
@@ -127,7 +124,7 @@ class Protocol:
         """
         return None
 
-    def instead(self, variable: Variable, protocol: str) -> str:
+    def instead(self, variable: Any, protocol: str) -> str:
         """Return who asked for the memory of a tracked array, and what to write instead.
 
         Parameters
@@ -239,7 +236,7 @@ def method_named(name: str) -> Answer:
     return answer
 
 
-def instead(variable: Variable, protocol: str) -> str:
+def instead(variable: Any, protocol: str) -> str:
     """Return what the first protocol that knows says of a request for a tracked array's memory."""
     found = _asked(protocol, lambda each: each.instead(variable, protocol))
     return next((str(answer) for *_, answer in found), "")

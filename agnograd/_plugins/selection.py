@@ -10,13 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from operator import getitem
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._ops.rule_helpers import device_of, is_basic, is_mask, without_newaxis
 from agnograd._util.switches import switch
-
-if TYPE_CHECKING:
-    from agnograd._plugins.backend import Backend
 
 Rows = Callable[[Any, Any, Any, Any], Any]
 
@@ -24,12 +21,12 @@ Rows = Callable[[Any, Any, Any, Any], Any]
 SELECTED_ELEMENTS = switch("SELECTED_ELEMENTS", 2**22, least=1, most=2**62, module=__name__)
 
 
-def scatter_add(backend: Backend, into: Any, key: Any, values: Any) -> Any:
+def scatter_add(backend: Any, into: Any, key: Any, values: Any) -> Any:
     """Add ``values`` to ``into[key]``, repeated positions adding up; return the result.
 
     Positions that cannot repeat are read, added to and written, if the library can.
     """
-    xp: Any = backend.namespace()
+    xp = backend.namespace()
     able = backend.capabilities
     basic, mask = is_basic(key), is_mask(key, xp)
     if not able.immutable and basic:
@@ -62,9 +59,9 @@ def scatter_add_axis(xp: Any, into: Any, indices: Any, values: Any, axis: int) -
     return xp.moveaxis(xp.reshape(rows, front.shape), 0, axis)
 
 
-def written(backend: Backend, x: Any, key: Any, value: Any) -> Any:
+def written(backend: Any, x: Any, key: Any, value: Any) -> Any:
     """Return ``x`` with ``value`` at ``key``; where positions repeat, the last one stands."""
-    xp: Any = backend.namespace()
+    xp = backend.namespace()
     if not hasattr(value, "dtype"):
         value = xp.asarray(value, dtype=x.dtype, device=device_of(x))
     elif value.dtype != x.dtype:
@@ -167,9 +164,9 @@ def _masked(xp: Any, x: Any, mask: Any, values: Any) -> tuple[Any, Any]:
 # -- integer arrays: a place may be named several times ------------------------------------------
 
 
-def _at_positions(backend: Backend, x: Any, key: Any, values: Any, change: Rows) -> Any:
+def _at_positions(backend: Any, x: Any, key: Any, values: Any, change: Rows) -> Any:
     """Let a function of rows change the elements of ``x`` that the library's indexing selects."""
-    xp: Any = backend.namespace()
+    xp = backend.namespace()
     every = xp.reshape(xp.arange(math.prod(x.shape), device=device_of(x)), x.shape)
     selected = backend.operator(getitem)(every, key if isinstance(key, tuple) else (key,))
     values = xp.broadcast_to(_without_leading_ones(xp, values, selected.shape), selected.shape)

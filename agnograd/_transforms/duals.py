@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import ALONE, InPlace
 from agnograd._codegen.tangents import Along, Tangent, Tangents
@@ -46,9 +47,6 @@ from agnograd._transforms.passes import tangent_of
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Function, Trace
 from agnograd.errors import GradientError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 
 class Dual(Leaf):

@@ -203,7 +203,7 @@ def _block(
 
 
 def _is_complex(variable: Variable) -> bool:
-    return variable._domain.is_complex(variable.dtype)
+    return variable._domain.is_complex(variable.dtype)  # type: ignore[no-any-return]
 
 
 def _directions(x: Variable) -> tuple[complex, ...]:

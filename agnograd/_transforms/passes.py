@@ -28,7 +28,7 @@ def tangent_of(x: Variable, tangent: Any) -> Variable:
     """Return the tangent of an input as a Variable, of its own domain or of a level above."""
     if isinstance(tangent, Variable) and tangent._domain.level > x._domain.level:
         return seed_at(tangent._domain, x, tangent, "a tangent")
-    return seed_of(x, tangent, "a tangent")
+    return seed_of(x, tangent, "a tangent")  # type: ignore[no-any-return]
 
 
 def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:

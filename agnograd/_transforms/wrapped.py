@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.levels import is_tracked
 from agnograd._arrays.variable import Variable
@@ -16,9 +17,6 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, paths, unflatten
 from agnograd.errors import MissingRuleError, RuleError, UnsupportedArrayError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 _CPU = (1, 3, 11, 13)  # DLPack's devices whose memory the host can read: kDLCPU, and pinned memory
 Arrays = Sequence[Any]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import backend_named
 
-if TYPE_CHECKING:
-    from agnograd.testing._samples import ArraySpec, Sample
-
 __all__ = ["script"]
 
 
-def script(
-    sample: Sample, backend: str, seed: int, every: Iterable[tuple[str, int, Sample]]
-) -> str:
+def script(sample: Any, backend: str, seed: int, every: Iterable[tuple[str, int, Any]]) -> str:
     """Return a script that makes a sample's call on a backend, and checks its derivatives.
 
     The arrays of a seed are written out as numbers. ``every`` has all samples, each with its module
@@ -69,7 +64,7 @@ def _literal(value: Any) -> str:
 class _Writer:
     """Writes arguments; arrays become names, each with a line that makes it."""
 
-    def __init__(self, sample: Sample, seed: int, every: Iterable[tuple[str, int, Sample]]) -> None:
+    def __init__(self, sample: Any, seed: int, every: Iterable[tuple[str, int, Any]]) -> None:
         self.sample = sample
         self.every = every
         self.seed = 1000 * seed
@@ -91,7 +86,7 @@ class _Writer:
             return "xp.empty(0).device"
         return _literal(value)
 
-    def _array(self, spec: ArraySpec) -> str:
+    def _array(self, spec: Any) -> str:
         self.seed += 1
         name = f"x{len(self.names) + 1}"
         numbers, shape = spec.in_memory(self.seed)

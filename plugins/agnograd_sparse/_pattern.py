@@ -261,7 +261,7 @@ def _entered(border: Border, leaf: Any, run: Search, differentiated: bool) -> An
     if differentiated and is_python_scalar(leaf):
         leaf = border.below.to_raw(float(leaf))
     found = border.into(leaf, run)
-    if isinstance(found, Variable) and not found._domain.backend.below.is_inexact(found.dtype):  # type: ignore[attr-defined]
+    if isinstance(found, Variable) and not found._domain.backend.below.is_inexact(found.dtype):
         found._raw.run = None  # integers and booleans are as they are here
     return found
 
@@ -276,7 +276,7 @@ def _results(result: Any) -> list[Any]:
 def _sets_of(border: Border, leaf: Any, run: Search) -> Sets:
     home = border.home(leaf)
     array = leaf._raw if isinstance(leaf, home.Variable) else leaf
-    if not isinstance(array, home.backend.array_class):  # type: ignore[attr-defined]
+    if not isinstance(array, home.backend.array_class):
         return Sets.empty(1 if is_python_scalar(leaf) else prod(array.shape))
     payload_of(array, run)
     sets: Sets | None = array.sets
