@@ -7,11 +7,11 @@ from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable, built
-from agnograd._arrays.views import View, deep_copy, replace, view_of
+from agnograd._arrays.views import View, deep_copy, every_element, keeps_places, replace, view_of
 from agnograd._graph.nodes import OP, Node, Output, domain_at, edges_of, maker_of
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES
@@ -27,9 +27,6 @@ from agnograd.errors import (
     MixedBackendsError,
     UnsupportedArrayError,
 )
-
-if TYPE_CHECKING:
-    from agnograd._graph.calls import Source
 
 _NAMES = (*DTYPES, "float16", "bfloat16")
 _NO_ARRAYS = frozenset({bool, int, float, complex, str, slice, EllipsisType, type(None)})
@@ -63,6 +60,7 @@ class Domain:
     put_later: Callable[..., Variable]  # the op ``__setitem__``, whose result ``put`` is given
     held: Any = None  # the newest gradient that was made in blocks (``agnograd._engine.blocks``)
     replace: ClassVar[Callable[..., None]] = staticmethod(replace)
+    every_element: ClassVar[Callable[..., Variable]] = staticmethod(every_element)
     device = staticmethod(device_of)
 
     def __init__(self, backend: Backend) -> None:
@@ -178,7 +176,7 @@ class Domain:
         if isinstance(out, self.array_types):
             return self.Variable._make(out, None)
         if isinstance(out, tuple | list):
-            return _rebuilt(out, [self.wrap(each) for each in out])
+            return rebuilt(out, [self.wrap(each) for each in out])
         return out
 
     def wrap_outputs(self, out: Any, node: Any) -> Any:
@@ -195,7 +193,7 @@ class Domain:
             else make(each, None)
             for i, each in enumerate(out)
         ]
-        return _rebuilt(out, results)
+        return rebuilt(out, results)
 
     def as_gradient(self, value: Any) -> Variable:
         """Return what a user's hook gave for a gradient as a Variable."""
@@ -228,7 +226,7 @@ class Domain:
                         each._node = None
         return found
 
-    def _connect(self, value: Any, source: Source, node: Node) -> Any:
+    def _connect(self, value: Any, source: Any, node: Node) -> Any:
         make = self.Variable._make
         if source is None or value is None or is_python_scalar(value):
             return value
@@ -266,7 +264,7 @@ class Domain:
         lifted = self.backend.lift(value)
         if lifted is NotImplemented:
             if isinstance(value, tuple | list):
-                return _rebuilt(value, [self.raised(each, as_variable) for each in value])
+                return rebuilt(value, [self.raised(each, as_variable) for each in value])
             return value
         if isinstance(lifted, Variable):
             return lifted if as_variable else lifted._raw
@@ -291,7 +289,7 @@ class Domain:
         else:
             shows = not options.get("copy")
             if shows and base._is_view and "copy" in options:
-                shows = later("agnograd._arrays.strides", "keeps_places")(op, result, base, options)
+                shows = keeps_places(op, result, base, options)
         return view_of(op, result, base, options) if shows else result
 
     def views(self, op: Op, results: Any, base: object, options: Mapping[str, Any]) -> Any:
@@ -314,12 +312,7 @@ class Domain:
             ]
         else:
             return results
-        return _rebuilt(results, members)
-
-    @staticmethod
-    def every_element(variable: Any) -> Any:
-        """Return all elements along one axis, a view."""
-        return later("agnograd._arrays.strides", "every_element")(variable)
+        return rebuilt(results, members)
 
     # -- facts about arrays ------------------------------------------------------------------------
 
@@ -398,7 +391,7 @@ def refuse_unknown(name: str) -> NoReturn:
     )
 
 
-def _rebuilt(container: Any, values: list[Any]) -> Any:
+def rebuilt(container: Any, values: list[Any]) -> Any:
     """Return values in a container of the same type: list, tuple, or named tuple."""
     if isinstance(container, list):
         return values

@@ -114,7 +114,7 @@ def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> Iterator[st
             shorts[short] = shorts.get(short, False) or is_computed
     backend: Any = domain.backend
     # An interpretation has the extensions of what is below it.
-    library = within(backend.below.raw, part) if domain.level else _of_library(domain, part)
+    library = within(backend.below.raw if domain.level else domain.library, part)
     listed = dir(library)  # what is listed need not be imported yet
     for short, is_computed in shorts.items():
         inner = before + short
@@ -175,12 +175,7 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     module = op.kernels.get(domain.backend.name)
     if module is not None and not op.composed:
         return Deferred(partial(_from_module, op.name, module, forward, domain))
-    return forward or _of_library(domain, op.name)
-
-
-def _of_library(domain: Domain, name: str) -> Any:
-    """Return what a library has under a name with dots, or None; itself for an empty one."""
-    return within(domain.library, name)
+    return forward or within(domain.library, op.name)
 
 
 def within(module: Any, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd._arrays.conversions import as_operand, raw_key
 from agnograd._arrays.domain import Domain
@@ -13,11 +13,8 @@ from agnograd._arrays.protocols import Ufuncs
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace, View, replace, write
 from agnograd._codegen.deferring import compile_op
-from agnograd._ops.op import Op
+from agnograd._ops.op import Form, Op
 from agnograd._ops.rule_helpers import same_key
-
-if TYPE_CHECKING:
-    from agnograd._codegen.forward import Form
 
 # The op that each of Python's operators is.
 UNARY = {"abs": "abs", "invert": "bitwise_invert", "neg": "negative", "pos": "positive"}

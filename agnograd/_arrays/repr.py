@@ -8,7 +8,6 @@ from typing import Any
 
 from agnograd._arrays.levels import root_of
 from agnograd._graph.nodes import Output
-from agnograd._plugins.backend import Backend, RawDomain
 from agnograd._plugins.backends import default_name
 
 _WIDTH = 80
@@ -70,11 +69,13 @@ def as_html(variable: Any) -> str:
 
 
 def _known(variable: Any) -> dict[str, str]:
+    domain = variable._domain
     return {
         "shape": _said(lambda x: tuple(x.shape), variable),
         "dtype": _said(lambda x: x.dtype, variable),
         "device": _said(lambda x: x.device, variable),
-        "backend": _backend(variable._domain).name,
+        # Nobody is to see that a function is traced.
+        "backend": (root_of(domain) if domain.backend.whole else domain).backend.name,
         "graph": _said(_place, variable),
     }
 
@@ -92,11 +93,6 @@ def _said(fact: Callable[[Any], Any], variable: Any) -> str:
 
 def _values(variable: Any) -> str:
     return repr(variable._domain.backend.array(variable._raw))
-
-
-def _backend(domain: RawDomain) -> Backend:
-    """Return the backend that a text names: nobody is to see that a function is traced."""
-    return (root_of(domain) if domain.backend.whole else domain).backend
 
 
 def _place(variable: Any) -> str:

@@ -10,6 +10,7 @@ from sys import getrefcount
 from typing import Any
 from weakref import getweakrefcount
 
+from agnograd._arrays.domain import rebuilt
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, levels_up, root_of
 from agnograd._arrays.variable import Variable
@@ -474,9 +475,8 @@ def _member_by_member(op: Op) -> BatchingRule:
                 bound.arguments[name] = taken(xp, given[name], index, size)
             results.append(function(xp)(*bound.args, **bound.kwargs))
         if isinstance(results[0], tuple | list):
-            columns = [stacked(xp, column, size) for column in zip(*results, strict=True)]
-            kind = type(results[0])
-            return kind(*columns) if hasattr(results[0], "_fields") else kind(columns)
+            columns = zip(*results, strict=True)
+            return rebuilt(results[0], [stacked(xp, column, size) for column in columns])
         return stacked(xp, results, size)
 
     return compute

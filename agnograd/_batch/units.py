@@ -7,6 +7,7 @@ rows or columns of it, scaled: no product of matrices is computed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
@@ -34,12 +35,8 @@ class Units(NamedTuple):
 
 def scale(backend: Any, out: Any, x1: Any, x2: Any) -> None:
     """Note what a product, element by element, makes of unit vectors."""
-    array, raw = backend.array_class, backend.below.raw
-    for x, other in ((x1, x2), (x2, x1)):
-        units = getattr(x, "units", None) if type(x) is array else None
-        factor = None if units is None else _same_for_all(array, other)
-        if units is None or factor is None:
-            continue
+    raw = backend.below.raw
+    for x, units, factor, _ in _found(backend.array_class, x1, x2):
         shape = tuple(getattr(factor, "shape", ()))
         if shape in ((), (1,), x.shape):
             factor = units.of(factor) if shape == x.shape else factor
@@ -49,20 +46,25 @@ def scale(backend: Any, out: Any, x1: Any, x2: Any) -> None:
 def product(backend: Any, x1: Any, x2: Any) -> Any:
     """Return the product of a matrix and unit vectors: its rows, scaled; None if it is another."""
     array, raw = backend.array_class, backend.below.raw
-    for x, other, turned in ((x1, x2, False), (x2, x1, True)):
-        units = getattr(x, "units", None) if type(x) is array else None
-        matrix = None if units is None else _same_for_all(array, other)
-        if units is None or matrix is None or len(getattr(matrix, "shape", ())) != 2:
+    for x, units, matrix, is_second in _found(array, x1, x2):
+        if len(getattr(matrix, "shape", ())) != 2:
             continue
-        matrix = raw.matrix_transpose(matrix) if turned else matrix
+        matrix = raw.matrix_transpose(matrix) if is_second else matrix
         if matrix.shape[0] == x.shape[0]:
             scales = raw.reshape(units.scales, (-1, 1))
             return array(raw.multiply(scales, units.of(matrix)), x.run)
     return None
 
 
-def _same_for_all(array: type[Interpreted], value: Any) -> Any:
-    """Return the raw array, or number, that a value is for all members; None if it is none."""
-    if type(value) is array:
-        value = None if value.run is not None else value.payload
-    return None if isinstance(value, Variable) else value
+def _found(array: type[Interpreted], x1: Any, x2: Any) -> Iterator[tuple[Any, Units, Any, bool]]:
+    """Yield each of two arrays that is unit vectors, what they are, and the other array.
+
+    That is a raw one, or a number, which is the same for all members. The last says whether the
+    unit vectors are the second array.
+    """
+    for x, other in ((x1, x2), (x2, x1)):
+        units = getattr(x, "units", None) if type(x) is array else None
+        if type(other) is array:
+            other = None if other.run is not None else other.payload
+        if units is not None and other is not None and not isinstance(other, Variable):
+            yield x, units, other, x is x2
