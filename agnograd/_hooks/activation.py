@@ -47,8 +47,6 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     ['multiply']
     """
 
-    __slots__ = ("plugins",)
-
     def __init__(self, *plugins: object) -> None:
         self.plugins = tuple(_instance(plugin) for plugin in plugins)
         super().__init__()

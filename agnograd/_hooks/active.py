@@ -9,11 +9,11 @@ Implementations that wrap others are left to pluggy.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from textwrap import indent
 from traceback import walk_tb
 from typing import Any
@@ -21,12 +21,13 @@ from typing import Any
 import pluggy
 
 from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import FIRST, OP, Node, raw_gradient, saved_of
-from agnograd._hooks.leaves import leaves_of, replace
+from agnograd._graph.nodes import FIRST, OP, RANK, Edge, Leaf, Node, Value, raw_gradient, saved_of
+from agnograd._graph.paths import last_uses
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._plugins.entry_points import PLUGINS, installed, origin
+from agnograd._util.checks import did_you_mean
 from agnograd._util.deferred import function_from
-from agnograd.errors import PluginError
+from agnograd.errors import GradientError, PluginError
 from agnograd.hookspecs import HookSpecs
 
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
@@ -160,7 +161,7 @@ class ActiveHooks:
             self.run("backward_start", outputs, leaves_of(this, roots) if asked else ())
             yield
             if self.has("replace_gradients"):
-                replace(this)
+                _replace_gradients(this)
         except BaseException as error:
             failure = error
             raise
@@ -287,6 +288,75 @@ class ActiveHooks:
         error.add_note(f"agnograd: raised by hook {hook!r} of plugin {name!r}{source}{place}")
 
 
+# -- the leaves of a pass, an ``agnograd._engine.run.Pass``, and their gradients -------------------
+
+
+def leaves_of(this: Any, roots: Iterable[Edge]) -> tuple[Value, ...]:
+    """Return the leaves that a pass reaches, in the order in which their gradients are final."""
+    last = last_uses(roots, this.path)
+    last |= {root[RANK]: (root[RANK], 0, root) for root in roots if isinstance(root, Leaf)}
+    uses = sorted(last.values(), key=itemgetter(0, 1))
+    found = [leaf.variable() for *_, leaf in uses if _asked(this, leaf)]
+    return tuple([each for each in found if each is not None])
+
+
+def _replace_gradients(this: Any) -> None:
+    """Let plugins replace the gradients of leaves: all of them, or none if one fails."""
+    final: dict[int, tuple[Edge, Any]] = this.arrivals.final
+    known = [
+        (node, g)
+        for node, g in final.values()
+        if isinstance(node, Leaf) and _asked(this, node) and node.variable() is not None
+    ]
+    if this.ends and not known:
+        return  # a part of another pass, which has the leaves
+    variables = tuple([node.variable() for node, _ in known])
+    grads = tuple([raw_gradient(g) for _, g in known])
+    pairs = this.hooks.run("replace_gradients", variables, grads)
+    if pairs is None:
+        return
+    if this.create_graph or this.level is not None or any(node.domain.level for node, _ in known):
+        raise GradientError(
+            "an active plugin replaces gradients, but those of a pass that is recorded "
+            "(create_graph=True) or that runs inside vmap cannot be replaced; leave the plugin's "
+            "`with ag.hooks(...)` block first"
+        )
+    for leaf, g in _checked(pairs):
+        if g is None:
+            final.pop(leaf[RANK], None)
+        else:
+            final[leaf[RANK]] = leaf, g
+
+
+def _asked(this: Any, leaf: Leaf) -> bool:
+    """Return whether a pass was asked for the gradient of a leaf, and is not a part of another."""
+    return leaf[RANK] not in this.ends and (this.to_all or leaf[RANK] in this.targets)
+
+
+def _checked(pairs: Iterable[tuple[Value, Any]]) -> list[tuple[Leaf, Any]]:
+    """Return leaves with their new gradients, all of which must fit."""
+    found: list[tuple[Leaf, Any]] = []
+    g: Any
+    for index, (variable, g) in enumerate(pairs):
+        if not isinstance(variable._node, Leaf):
+            raise GradientError(
+                f"replace_gradients: pair {index} has a Variable that is not a leaf"
+            )
+        x: Any = variable._raw
+        fits: bool = isinstance(g, variable._domain.array_types)
+        if g is not None and not (fits and (g.shape, g.dtype) == (x.shape, x.dtype)):
+            raise GradientError(
+                f"replace_gradients: pair {index} has a {type(g).__name__} of shape "
+                f"{getattr(g, 'shape', None)} and dtype {getattr(g, 'dtype', None)} for a leaf of "
+                f"shape {x.shape} and dtype {x.dtype}; return a raw array like the leaf's"
+            )
+        found.append((variable._node, g))
+    return found
+
+
+# -- what is written, and what errors say ----------------------------------------------------------
+
+
 def _each_in_any_case(calls: Sequence[str]) -> str:
     """Write calls all of which are made, also where one before them raises."""
     first, *others = calls
@@ -331,14 +401,14 @@ def _suggestion(plugin: object, hooks: Mapping[str, pluggy.HookCaller]) -> str:
         if not hasattr(method, "agnograd_impl"):
             continue
         if name not in hooks:
-            return f"; there is no hook {name!r}: {_closest(name, hooks)}"
+            return f"; there is no hook {name!r}{_closest(name, hooks)}"
         known = _arguments(hooks[name])
         for argument in inspect.signature(method).parameters:  # type: ignore[arg-type]
             if argument not in known:
-                return f"; {name} has no argument {argument!r}: {_closest(argument, known)}"
+                return f"; {name} has no argument {argument!r}{_closest(argument, known)}"
     return ""
 
 
 def _closest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    hint = did_you_mean(name, known).removeprefix("; ")
+    return f": {hint or 'there are ' + ', '.join(known)}"

@@ -51,27 +51,6 @@ class Mode:
     many. ``closing`` is what ends with this object.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "batch_size",
-        "beneath",
-        "closing",
-        "hooks",
-        "inside",
-        "kept",
-        "level",
-        "looks",
-        "memo",
-        "observers",
-        "outer",
-        "owner",
-        "recording",
-        "tape",
-        "usual",
-        "watches",
-        "whole",
-    )
-
     def __init__(
         self,
         recording: bool,
@@ -191,8 +170,6 @@ def is_grad_enabled() -> bool:
 
 class HookHandle:
     """A registered gradient hook; ``remove()`` removes it."""
-
-    __slots__ = ("_hooks", "_key")
 
     def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
         self._hooks, self._key = hooks, key
