@@ -22,8 +22,8 @@ from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
 from ._transforms.elementwise import elementwise_grad, holomorphic_grad
-from ._transforms.gauss_newton import gnvp
 from ._transforms.gradients import (
+    gnvp,
     grad,
     hessian,
     hvp,

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import gradients, pairs_of, run_backward
+from agnograd._engine.ends import given_by, nodes_of, owned, pairs_of, run_backward, seeds_of
+from agnograd._engine.run import run_pass
 from agnograd._graph.inspection import Graph, graph_of
+from agnograd._graph.nodes import RANK
 from agnograd._util.checks import flags_in, variables_in
+from agnograd.errors import NoGradientError
 
 __all__ = ["Graph", "backward", "grad", "graph"]
 
@@ -100,13 +103,24 @@ def grad(
         create_graph=create_graph,
         allow_unused=allow_unused,
     )
-    return gradients(
-        pairs_of(variables_in("outputs", outputs), grad_outputs),
-        variables_in("inputs", inputs),
-        retain_graph=create_graph if retain_graph is None else retain_graph,
+    pairs = pairs_of(variables_in("outputs", outputs), grad_outputs)
+    wanted = variables_in("inputs", inputs)
+    targets, seeds = nodes_of(wanted, "inputs"), seeds_of(pairs, create_graph)
+    found = run_pass(
+        seeds,
+        starts=pairs,
+        targets=targets,
         create_graph=create_graph,
-        allow_unused=allow_unused,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
     )
+    reached = [found.get(node[RANK]) for node in targets]
+    if None in reached and not allow_unused:
+        raise NoGradientError(
+            f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
+            "get None"
+        )
+    given, ends = given_by(seeds), zip(reached, wanted, strict=True)
+    return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in ends)
 
 
 def graph(variables: Variable | Sequence[Variable]) -> Graph:

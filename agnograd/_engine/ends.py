@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import RANK, Edge, Leaf, Value, domain_at, watch
+from agnograd._graph.nodes import Edge, Leaf, Value, domain_at, watch
 from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._plugins.backend import RawDomain
@@ -105,30 +105,6 @@ def _added(held: Any, g: Any, domain: RawDomain) -> Any:
             return held + g
     with domain.backend.on_device(g):
         return domain.Variable._make(held._raw + g, None)
-
-
-def gradients(
-    pairs: Sequence[tuple[Value, Any]],
-    wanted: Sequence[Value],
-    *,
-    retain_graph: bool,
-    create_graph: bool,
-    allow_unused: bool,
-) -> tuple[Any, ...]:
-    """Run a pass from outputs with their cotangents, and return the gradients of some values."""
-    targets = nodes_of(wanted, "inputs")
-    seeds = seeds_of(pairs, create_graph)
-    found = run_pass(
-        seeds, starts=pairs, targets=targets, create_graph=create_graph, retain_graph=retain_graph
-    )
-    reached = [found.get(node[RANK]) for node in targets]
-    if None in reached and not allow_unused:
-        raise NoGradientError(
-            f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
-            "get None"
-        )
-    given, ends = given_by(seeds), zip(reached, wanted, strict=True)
-    return tuple(end and owned(end[1], x._domain, given, x._raw) for end, x in ends)
 
 
 def pairs_of(outputs: Sequence[Value], cotangents: Any) -> list[tuple[Value, Any]]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import is_array
-from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
+from agnograd._transforms.gradients import scalar_of
+from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
 from agnograd._util.remaking import remade
 from agnograd.errors import NoGradientError, UnsupportedArrayError
@@ -65,8 +63,7 @@ def elementwise_grad(f: Function, argnums: ArgNums = 0) -> Function:
                     f"{what} needs a function that returns real arrays, not {output.dtype}: use "
                     "ag.holomorphic_grad, or let the function return a real or imaginary part"
                 )
-        gradients = trace.arranged(trace.pull(outputs, list(map(_ones, outputs)), retain=False))
-        return gradients[0] if isinstance(positions, int) else gradients
+        return trace.arranged(trace.pull(outputs, list(map(_ones, outputs)), retain=False))
 
     return differentiated
 
@@ -121,30 +118,14 @@ def holomorphic_grad(f: Function, argnums: ArgNums = 0) -> Function:
                     "to a complex dtype, or use ag.grad of a real function"
                 )
         trace.connect([trace.result])
-        output = _complex_scalar(trace.result, what, trace.inputs)
+        instead = "ag.vmap for each of several elements, and ag.grad for a real function"
+        output = scalar_of(trace.result, what, trace.inputs, "complex", instead)
         gradients = trace.pull([output], [_ones(output)], retain=False)
         # For the cotangent 1, the pass returns conj(f'(z)): see the convention of ``grad``.
         pairs = zip(trace.inputs, gradients, strict=True)
-        derivatives = trace.arranged([_conjugate(x, g) for x, g in pairs])
-        return derivatives[0] if isinstance(positions, int) else derivatives
+        return trace.arranged([_conjugate(x, g) for x, g in pairs])
 
     return differentiated
-
-
-def _complex_scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
-    if not (is_python_scalar(value) or is_array(value)):
-        raise NoGradientError(
-            f"{what} needs a function that returns a complex 0-d array, not an object of type "
-            f"{type(value).__qualname__}: return one array, such as a sum"
-        )
-    (scalar,) = as_outputs([value], what, inputs)
-    if scalar.shape != () or not scalar._domain.is_complex(scalar.dtype):
-        raise NoGradientError(
-            f"{what} needs a function that returns a complex 0-d array, not one of shape "
-            f"{scalar.shape} and dtype {scalar.dtype}: use ag.vmap for each of several elements, "
-            "and ag.grad for a real function"
-        )
-    return scalar
 
 
 def _ones(output: Variable) -> Any:

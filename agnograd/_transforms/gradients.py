@@ -1,4 +1,4 @@
-"""Functions to functions: gradients, vector-Jacobian products, Jacobians, Hessians."""
+"""Functions to functions: gradients, and products with matrices of derivatives."""
 
 from __future__ import annotations
 
@@ -21,23 +21,29 @@ from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
 
-def _scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
+def _real_scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
     """Return what a function returned as a Variable; it has to be a real number."""
     if isinstance(value, Variable):
         domain, raw = value._domain, value._raw
         if type(raw) is domain.number_type or (raw.shape == () and raw.dtype in domain.real_dtypes):
             return value
-    elif not (is_python_scalar(value) or is_array(value)):
+    return scalar_of(value, what, inputs, "real", "ag.jacobian or ag.vjp")
+
+
+def scalar_of(
+    value: Any, what: str, inputs: Sequence[Variable], kind: str, instead: str
+) -> Variable:
+    """Return what a function returned as a Variable; it has to be a real or a complex number."""
+    needs = f"{what} needs a function that returns a {kind} 0-d array, not"
+    if not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
-            f"{what} needs a function that returns a real 0-d array, not an object of type "
-            f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
-            "or ag.vjp, which take functions that return pytrees"
+            f"{needs} an object of type {type(value).__qualname__}: return one array, such as a "
+            f"sum, or use {instead}"
         )
     (scalar,) = as_outputs([value], what, inputs)
-    if scalar.shape != () or scalar._domain.is_complex(scalar.dtype):
+    if scalar.shape != () or scalar._domain.is_complex(scalar.dtype) is not (kind == "complex"):
         raise NoGradientError(
-            f"{what} needs a function that returns a real 0-d array, not one of shape "
-            f"{scalar.shape} and dtype {scalar.dtype}; use ag.jacobian or ag.vjp"
+            f"{needs} one of shape {scalar.shape} and dtype {scalar.dtype}: use {instead}"
         )
     return scalar
 
@@ -104,9 +110,8 @@ def _gradient_of(
         value, aux = pair_from(what, trace.result) if with_aux else (trace.result, None)
         if with_aux:
             trace.connect(leaves(trace.result))
-        scalar = _scalar(value, what, trace.inputs)
-        gradients = trace.arranged(trace.pull_one(scalar))
-        gradient = gradients[0] if isinstance(positions, int) else gradients
+        scalar = _real_scalar(value, what, trace.inputs)
+        gradient = trace.arranged(trace.pull_one(scalar))
         if with_value:  # of its own: the function may have kept its result, and write to it
             scalar = scalar._domain.Variable._make(scalar._raw, scalar._node)
             return trace.out((scalar, aux) if with_aux else scalar), gradient
@@ -194,7 +199,7 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     trace = Trace(f, args, {}, tuple(range(len(args))))
     outputs, tree = outputs_of(trace, "ag.vjp")
 
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
+    def pullback(cotangent: Any) -> Any:
         cotangents = _leaves_like(cotangent, tree, "cotangents", "a value")
         return trace.arranged(trace.pull(outputs, cotangents, retain=True))
 
@@ -238,19 +243,86 @@ def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
     (5.0, 2.0)
     """
     callable_in("ag.linearize", f, "ag.linearize(f, x), with the arguments of f after it")
+    _, _, value, push = _linearized(f, args, "ag.linearize", "tangents")
+    return value, OfOneRun(push)
+
+
+def _linearized(
+    f: Function, args: tuple[Any, ...], what: str, name: str
+) -> tuple[Trace, list[Variable], Any, Function]:
+    """Return a run of a function, its results, its value, and what pushes tangents, by a name."""
     trace = Trace(f, args, {}, tuple(range(len(args))), True)
     structure = flatten(args)[1]
-    outputs, tree = outputs_of(trace, "ag.linearize")
+    outputs, tree = outputs_of(trace, what)
     value, pushforward = trace.out(trace.result), Pushforward(trace, outputs)
     trace.result = None  # what it was computed from is not needed again
 
     def push(*tangents: Any) -> Any:
-        leaves = _leaves_like(tangents, structure, "tangents", "arguments")
+        leaves = _leaves_like(tangents, structure, name, "arguments")
         given = list(map(tangent_of, trace.inputs, leaves))
         as_variables = any(isinstance(leaf, Variable) for leaf in leaves)
         return unflatten(tree, pushforward(given, as_variables))
 
-    return value, OfOneRun(push)
+    return trace, outputs, value, push
+
+
+def gnvp(f: Function, *args: Any, loss: Function | None = None) -> tuple[Any, Function]:
+    """Return the value of ``f`` at ``args``, and the product of its Gauss-Newton matrix.
+
+    The matrix is Jᵀ H J, with the Jacobian J of ``f`` and the Hessian H of ``loss`` at the value.
+    It is what remains of the Hessian of ``loss(f(x))`` without the second derivatives of ``f``, and
+    is positive semidefinite if ``loss`` is convex (Schraudolph, "Fast curvature matrix-vector
+    products for second-order gradient descent", 2002). No matrix is formed: a product is a push
+    of tangents, a pass through the gradient of ``loss``, and a pass back. ``f`` and ``loss`` run
+    once, so the product suits solvers that call it often, such as conjugate gradients.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns an array or a pytree of arrays, such as residuals. It gets
+        Variables.
+    *args
+        Arrays or pytrees of arrays.
+    loss : callable, optional
+        A function of the value of ``f`` that returns a real 0-d array. By default half the sum of
+        squares, whose Hessian is the identity: then the matrix is Jᵀ J.
+
+    Returns
+    -------
+    value : array or pytree
+        ``f(*args)``.
+    product : callable
+        Takes vectors with the structure, shapes and dtypes of ``args``, and returns a tuple with
+        the product for each argument. You can call it many times. It is linear, and differentiable:
+        if you pass Variables you get Variables, even if ``args`` are raw.
+
+    Raises
+    ------
+    NoGradientError, UnsupportedArrayError
+        As for ``vjp``; also if ``loss`` does not return a real 0-d array.
+    GradientError
+        When you call the product, if the vectors do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, product = ag.gnvp(lambda x: x**2, 3.0)
+    >>> float(product(1.0)[0])  # the square of 2 x
+    36.0
+    """
+    callable_in("ag.gnvp", f, "ag.gnvp(f, x), with the arguments of f after it")
+    if loss is not None:
+        callable_in("ag.gnvp: loss", loss, "ag.gnvp(f, x, loss=lambda y: xp.sum(y**2) / 2)")
+    trace, outputs, value, push = _linearized(f, args, "ag.gnvp", "vectors")
+    curvature = None if loss is None else vjp(grad(loss), value)[1]
+
+    def product(*vectors: Any) -> Any:
+        along = push(*vectors)
+        if curvature is not None:  # a Hessian is symmetric: its pullback is its product
+            (along,) = curvature(along)
+        return trace.arranged(trace.pull(outputs, flatten(along)[0], retain=True))
+
+    return value, product
 
 
 def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:

@@ -97,7 +97,7 @@ def blocks(f: Function, positions: ArgNums, mode: Direction, chunk: int | None =
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
         rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, chunk)]
-        return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
+        return unflatten(tree, rows)
 
     return jacobian_of
 

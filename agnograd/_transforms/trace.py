@@ -63,6 +63,7 @@ class Trace:
         level = None if mode is None else mode.level
         # The positions that are named, those of arguments to differentiate by, and all others.
         self._asked, self._places, others = _positions(argnums, len(args))
+        self._single = isinstance(argnums, int)
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = mode is not None and mode.inside
         if tangents:
@@ -245,15 +246,19 @@ class Trace:
             for x, node in zip(self.inputs, self.nodes, strict=True)
         ]
 
-    def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
-        """Return values of all inputs in the structure of each argument that is asked for."""
-        if not self._trees and self._places == self._asked:  # most often
-            return tuple(values)
-        left, found = iter(values), {}
-        for position in self._places:
-            tree = self._trees.get(position, ONE)
-            found[position] = unflatten(tree, islice(left, tree.num_leaves))
-        return tuple(map(found.__getitem__, self._asked))
+    def arranged(self, values: Iterable[Any]) -> Any:
+        """Return values of all inputs in the structure of each argument that is asked for.
+
+        They are a tuple, unless a single argument is asked for by its number.
+        """
+        arguments = tuple(values)
+        if self._trees or self._places != self._asked:  # seldom
+            left, found = iter(arguments), {}
+            for position in self._places:
+                tree = self._trees.get(position, ONE)
+                found[position] = unflatten(tree, islice(left, tree.num_leaves))
+            arguments = tuple(map(found.__getitem__, self._asked))
+        return arguments[0] if self._single else arguments
 
     def connect(self, found: Iterable[Any]) -> None:
         """Let results be Variables if one of them depends on what the function closes over.
