@@ -1,35 +1,5 @@
 """One class for each kind of mistake, derived from the built-in exception that fits."""
 
-__all__ = [
-    "AgnogradError",
-    "ArgumentError",
-    "ArgumentIndexError",
-    "BatchingError",
-    "BatchingWarning",
-    "CompileError",
-    "CompileWarning",
-    "FreedGraphError",
-    "GradientError",
-    "InterpretationError",
-    "LostGradientError",
-    "LostGradientWarning",
-    "MissingRuleError",
-    "MixedBackendsError",
-    "MixedBackendsWarning",
-    "NoGradientError",
-    "NoUfuncError",
-    "PluginError",
-    "PluginWarning",
-    "RuleError",
-    "SolverError",
-    "SolverWarning",
-    "SparsityError",
-    "UnknownBackendError",
-    "UnknownPluginError",
-    "UnsupportedArrayError",
-    "UnsupportedFunctionError",
-]
-
 
 class AgnogradError(Exception):
     """The base class of all errors that agnograd raises."""
@@ -200,3 +170,6 @@ class UnsupportedArrayError(AgnogradError, TypeError):
 
 class UnsupportedFunctionError(AgnogradError, TypeError):
     """A NumPy or SciPy function, or a way to call it, is not available for Variables."""
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -10,13 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 from agnograd._codegen.inline import written_out
 from agnograd._graph.nodes import FIRST, OP, RANK
-from agnograd._ops.op import Op
+from agnograd._ops.op import Form, Op
 from agnograd._ops.saved import saved_values
 
-# How an op is called: as a function of the namespace, or as an operator of arrays, where an
-# operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
-# or as a NumPy ufunc, where either operand may be such a one.
-Form = Literal["function", "operator", "reflected", "ufunc"]
+# The operands that may be no arrays, which then get their chance to answer.
 OPERANDS: dict[Form, tuple[str, ...]] = {
     "function": (),
     "operator": ("x2",),

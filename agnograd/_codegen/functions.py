@@ -16,7 +16,7 @@ from functools import partial
 from heapq import heappush
 from math import prod
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from agnograd._codegen.products import guarded, guarded_stack, lean, takes_stacks
@@ -26,17 +26,13 @@ from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
-from agnograd._ops.op import Itself, Op
+from agnograd._ops.op import Form, Itself, Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import multiplies, saved_values, values_named, works
 from agnograd._plugins.backend import RawDomain
 from agnograd._util.deferred import function_from
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import MissingRuleError, PluginError
-
-if TYPE_CHECKING:
-    from agnograd._codegen.backward import Manner
-    from agnograd._codegen.forward import Form
 
 _SCALARS = frozenset({bool, int, float})
 # What options most often are: that they are not Variables need not be asked.
@@ -81,11 +77,6 @@ def generated(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form)
         scope["_reading"] = call.variant("reading", reads=call.first, turn=False)
         scope["_reading_leaf"] = call.reading_leaf()
     return function_for("forward_source", scope, op, form, kernel, numbers)
-
-
-def call_of(op: Op, domain: RawDomain) -> Call:
-    """Return what computes the gradients of an op's calls on one backend."""
-    return _call(op, domain, _scope(op, domain, None))
 
 
 def _scope(op: Op, domain: RawDomain, kernel: Any) -> dict[str, Any]:
@@ -163,7 +154,7 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
 
         setattr(holder, attribute, when_called)
 
-    def backward(manner: Manner, own: Mapping[str, str]) -> FunctionType:
+    def backward(manner: str, own: Mapping[str, str]) -> FunctionType:
         return function_for("backward_source", scope, op, manner, own)
 
     own = _pullbacks(op, call, scope)

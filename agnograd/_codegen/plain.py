@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import BoundArguments, getdoc
+from inspect import BoundArguments
+from types import FunctionType
 from typing import Any
 
-from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
+from agnograd._codegen.forward import OPERANDS, STRUCTURE
 from agnograd._codegen.functions import missing
 from agnograd._codegen.products import guarded, guarded_stack, takes_stacks
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
-from agnograd._ops.op import Op
+from agnograd._ops.op import Form, Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import Saved, multiplies, saved_values
 from agnograd._plugins.backend import RawDomain
@@ -28,7 +29,7 @@ from agnograd._util.signatures import parameters_of
 Values = Mapping[str, Any]
 
 
-def plain(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form) -> Callable[..., Any]:
+def plain(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form) -> FunctionType:
     """Return the op's function on one backend: see ``agnograd._codegen.deferring.compile_op``."""
     call = _call(op, domain)
 
@@ -46,12 +47,8 @@ def plain(op: Op, domain: RawDomain, kernel: Callable[..., Any], form: Form) -> 
         bound.apply_defaults()
         return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)
 
-    function.__name__ = op.name.rpartition(".")[2]
-    function.__qualname__ = op.name
-    function.__module__ = domain.namespace.__package__
-    function.__doc__ = op.forward and getdoc(op.forward)
     function.__signature__ = op.signature  # type: ignore[attr-defined]
-    return function
+    return function  # type: ignore[return-value]
 
 
 # -- forward ---------------------------------------------------------------------------------------

@@ -62,11 +62,16 @@ class CustomDerivative:
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method forward(self, xp, ...): define it"
+        )
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Compute the gradients of the array arguments."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method backward(self, xp, g): define it, or call the "
+            "function under ag.no_grad() or with x.detach()"
+        )
 
     def save(self, *values: Any, masks: bool = False) -> None:
         """Keep values for ``backward``, until a pass frees them.
@@ -87,7 +92,7 @@ class CustomDerivative:
 
 
 # Calls the forward of a function at a level, where an argument is tracked below it.
-Beneath = Callable[[CustomDerivative, "Domain", Sequence[Any], Mapping[str, Any]], Any]
+Beneath = Callable[[CustomDerivative, Domain, Sequence[Any], Mapping[str, Any]], Any]
 
 
 def applied(

@@ -80,19 +80,6 @@ class Function(CustomDerivative):
     6.0
     """
 
-    def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
-        """Compute the function on raw arrays."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no method forward(self, xp, ...): define it"
-        )
-
-    def backward(self, xp: Any, *grads: Any) -> Any:
-        """Compute the gradients of the array arguments."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no method backward(self, xp, g): define it, or call the "
-            "function under ag.no_grad() or with x.detach()"
-        )
-
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function; what it returns is recorded as one op."""
         return called(copy.copy(self), args, options)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from agnograd._graph.nodes import FIRST, OP, Node, NoOp
 from agnograd._plugins.backend import Backend, RawDomain
@@ -224,13 +224,8 @@ def in_full(node: Node) -> Node:
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
-    was_freed(node[OP].name)
-
-
-def was_freed(name: str) -> NoReturn:
-    """Say that an op's saved values are needed and gone."""
     raise FreedGraphError(
-        f"the values that {name!r} saved were freed by an earlier backward pass; pass "
+        f"the values that {node[OP].name!r} saved were freed by an earlier backward pass; pass "
         "retain_graph=True to that pass if the graph is needed again"
     )
 

@@ -14,8 +14,6 @@ from agnograd._graph.paths import reachable
 class GraphNode:
     """What made a value: an op, or a leaf. Two are equal if they stand for the same node."""
 
-    __slots__ = ("_edge",)
-
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
 

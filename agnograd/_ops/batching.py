@@ -72,7 +72,8 @@ def _aligned(op: Op, of_matrices: bool) -> BatchingRule:
 
     def compute(xp: Any, size: int, mapped: Set[str], bound: BoundArguments) -> Any:
         given = bound.arguments
-        arrays = {name: given[name] for name in op.arrays if _is_array(given.get(name))}
+        found = {name: given.get(name) for name in op.arrays}
+        arrays = {n: x for n, x in found.items() if not (x is None or is_python_scalar(x))}
         ranks = [len(each.shape) - (name in mapped) for name, each in arrays.items()]
         if of_matrices and min(ranks) < 2:  # the members would stand for rows
             raise ValueError(f"{op.name} takes matrices, or stacks of them, of two axes or more")
@@ -82,10 +83,6 @@ def _aligned(op: Op, of_matrices: bool) -> BatchingRule:
         return function(xp)(*bound.args, **bound.kwargs)
 
     return compute
-
-
-def _is_array(value: Any) -> bool:
-    return value is not None and not is_python_scalar(value)
 
 
 def with_rank(xp: Any, payload: Any, rank: int) -> Any:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from agnograd._util.signatures import signature_of
 
-if TYPE_CHECKING:
-    from inspect import Signature
-
 Kind = Literal["elementwise", "linear", "multilinear", "vjp"]
 Status = Literal["rule", "no gradient", "missing"]
+# How an op is called: as a function of the namespace, or as an operator of arrays, where an
+# operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
+# or as a NumPy ufunc, where either operand may be such a one.
+Form = Literal["function", "operator", "reflected", "ufunc"]
 
 SEQUENCES = ("arrays", "arrays_and_dtypes")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -230,8 +230,10 @@ def _check_declared(op: Op) -> None:
         )
     if op.commutative and len(op.arrays) != 2:
         raise RuleError(f"{op.name}: `commutative` is for an op of two arrays")
-    _check_batch(op)
-    _check_pattern(op)
+    _check_way(op, "batch", ("elementwise", "axis", "last"), "xp", "size", "mapped")
+    _check_way(op, "pattern", ("moves", "selects", "adds", "axis", "values"), "xp")
+    if op.pattern == "adds" and len(op.rules) != 1:
+        raise RuleError(f"{op.name}: `pattern='adds'` is for an op with one rule")
     if op.reads:
         names = [] if rule is None else [name for name in rule.names if name not in ("g", "xp")]
         may = ["key", *(f"{array}_{what}" for array in op.arrays for what in ("shape", "dtype"))]
@@ -242,42 +244,24 @@ def _check_declared(op: Op) -> None:
             )
 
 
-def _check_batch(op: Op) -> None:
-    if callable(op.batch):
-        names = parameters_of(op.batch)
-        own = (*dropwhile({"xp", "size", "mapped"}.__contains__, names),)
-        if own != op.parameters:
+def _check_way(op: Op, what: str, kinds: Sequence[str], *leading: str) -> None:
+    """Raise if ``batch``, or ``pattern``, is none of its kinds, nor a function like the op."""
+    given, parameters = getattr(op, what), ", ".join(op.parameters)
+    if callable(given):
+        names = parameters_of(given)
+        if (*dropwhile(leading.__contains__, names),) != op.parameters:
+            before = " and ".join(filter(None, [", ".join(leading[:-1]), leading[-1]]))
             raise RuleError(
-                f"{op.name}: the function for `batch` must have the op's parameters, "
-                f"{', '.join(op.parameters)}, after any of xp, size and mapped; it has "
-                f"{', '.join(names)}"
+                f"{op.name}: the function for `{what}` must have the op's parameters, "
+                f"{parameters}, after any of {before}; it has {', '.join(names)}"
             )
-    elif op.batch not in (None, "elementwise", "axis", "last"):
+    elif given is not None and given not in kinds:
         raise RuleError(
-            f"{op.name}: `batch` must be 'elementwise', 'axis', 'last' or a function, not "
-            f"{op.batch!r}"
+            f"{op.name}: `{what}` must be {', '.join(map(repr, kinds))} or a function, "
+            f"not {given!r}"
         )
-    elif op.batch == "axis" and not {"axis", "axes"} & {*op.parameters}:
-        raise RuleError(f"{op.name}: `batch='axis'` is for an op with an option `axis` or `axes`")
-
-
-def _check_pattern(op: Op) -> None:
-    if callable(op.pattern):
-        names = parameters_of(op.pattern)
-        if names[names[:1] == ("xp",) :] != op.parameters:
-            raise RuleError(
-                f"{op.name}: the function for `pattern` must have the op's parameters, "
-                f"{', '.join(op.parameters)}, after xp if it names that; it has {', '.join(names)}"
-            )
-    elif op.pattern not in (None, "moves", "selects", "adds", "axis", "values"):
-        raise RuleError(
-            f"{op.name}: `pattern` must be 'moves', 'selects', 'adds', 'axis', 'values' or a "
-            f"function, not {op.pattern!r}"
-        )
-    elif op.pattern == "adds" and len(op.rules) != 1:
-        raise RuleError(f"{op.name}: `pattern='adds'` is for an op with one rule")
-    elif op.pattern == "axis" and not {"axis", "axes"} & {*op.parameters}:
-        raise RuleError(f"{op.name}: `pattern='axis'` is for an op with an option `axis` or `axes`")
+    elif given == "axis" and not {"axis", "axes"} & {*op.parameters}:
+        raise RuleError(f"{op.name}: `{what}='axis'` is for an op with an option `axis` or `axes`")
 
 
 def _checked_rule(

@@ -413,7 +413,6 @@ class RawDomain(Protocol):
     Variable: Any
     blank: Iterator[Any]
     scope: Any
-    array_types: tuple[type, ...]
     viewable_types: frozenset[type]
     plain_types: frozenset[Any]
     complex_dtypes: frozenset[Any]

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from agnograd._plugins.entry_points import OPS, load_every, origin, warn
+from agnograd._ops.batching import Batching, batching
+from agnograd._ops.op import Op, Status
+from agnograd._ops.op_set import OpSet
+from agnograd._plugins.entry_points import OPS, EntryPoint, load_every, origin, warn
 from agnograd._util.signatures import NO_OPS
-
-if TYPE_CHECKING:
-    from agnograd._ops.batching import Batching
-    from agnograd._ops.op import Op, Status
-    from agnograd._ops.op_set import OpSet
-    from agnograd._plugins.entry_points import EntryPoint
 
 
 @cache
 def op_sets() -> tuple[tuple[EntryPoint, OpSet], ...]:
     """Return every op set that loads, after the entry point that names it."""
-    from agnograd._ops.op_set import OpSet
-
     return tuple(load_every(OPS, OpSet))
 
 
@@ -131,8 +126,6 @@ def ops() -> dict[str, OpInfo]:
     >>> ag.ops()["linalg.det"].status
     'rule'
     """
-    from agnograd._ops.batching import batching  # of which a program needs nothing before
-
     return {
         name: OpInfo(name, op.chapter, op.status, batching(op), source)
         for name, (op, source) in sorted(registered().items())

@@ -39,8 +39,6 @@ class Deferred:
         A callable without arguments that returns the function.
     """
 
-    __slots__ = ("_function", "_load")
-
     def __init__(self, load: Callable[[], Callable[..., Any]]) -> None:
         self._load = load
         self._function: Callable[..., Any] | None = None
@@ -83,7 +81,8 @@ def function_from(source: str, scope: Mapping[str, Any], *, keep: bool = True) -
 
     head, _, rest = source.strip().partition("(")
     name = head.removeprefix("def ")
-    module, code, number = _code(f"def {_ANY_NAME}({rest}\n") if keep else _once(head, rest)
+    compiled = _code if keep else _code.__wrapped__
+    module, code, number = compiled(f"def {_ANY_NAME}({rest}\n")
     filename = f"<agnograd {name} {number}>"
     text = f"{head}({rest}\n"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
@@ -112,13 +111,7 @@ _ANY_NAME = "_any_name"
 def _code(source: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text; all functions whose text is the same but for their name share the code."""
     module = compile(source, "<agnograd>", "exec")
-    return module, defined_code(module, _ANY_NAME), _code.cache_info().currsize
-
-
-def _once(head: str, rest: str) -> tuple[CodeType, CodeType, int]:
-    """Compile a text of which there will hardly be another one."""
-    module = compile(f"{head}({rest}\n", "<agnograd>", "exec")
-    return module, defined_code(module, head.removeprefix("def ")), -next(_numbers)
+    return module, defined_code(module, _ANY_NAME), next(_numbers)
 
 
 _numbers = count(1)

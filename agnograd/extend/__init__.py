@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import is_plain_numpy
-from agnograd._arrays.domains import operand
+from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operand, operands
 from agnograd._arrays.levels import is_tracked
+from agnograd._arrays.views import every_element, is_in_rows, replace
 from agnograd._ops.batching import (
     behind,
     in_full,
@@ -33,27 +34,24 @@ from agnograd._ops.rule_helpers import (
     without_newaxis,
 )
 from agnograd._plugins.backend import Backend
+from agnograd._plugins.backends import backend_named, is_array
 from agnograd._plugins.capabilities import Capabilities
+from agnograd._plugins.op_sets import op_named
 from agnograd._util.deferred import Deferred, function_from, inline, later
+from agnograd._util.locks import Lock
 from agnograd._util.switches import switch
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operands
-    from agnograd._arrays.strides import every_element, is_in_rows
-    from agnograd._arrays.views import replace
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._levels.interpretation import Interpretation
     from agnograd._levels.interpreted import Interpreted, Run
-    from agnograd._plugins.backends import backend_named, is_array
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.info import library_of, versions
     from agnograd._plugins.keywords import with_keywords
-    from agnograd._plugins.op_sets import op_named
     from agnograd._plugins.protocols import Protocol
-    from agnograd._util.locks import Lock
     from agnograd.testing._samples import ArraySpec, Sample, array
 
 __all__ = [
@@ -126,20 +124,12 @@ __all__ = [
 # What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
     "Call": "agnograd._graph.calls",
-    **dict.fromkeys(
-        ("as_ufunc", "backend_of", "domain_named", "operands"), "agnograd._arrays.domains"
-    ),
     "Interpretation": "agnograd._levels.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._levels.interpreted"),
-    **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     "Protocol": "agnograd._plugins.protocols",
-    "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("ArraySpec", "Sample", "array"), "agnograd.testing._samples"),
-    **dict.fromkeys(("backend_named", "is_array"), "agnograd._plugins.backends"),
     **dict.fromkeys(("library_of", "versions"), "agnograd._plugins.info"),
-    "Lock": "agnograd._util.locks",
-    "op_named": "agnograd._plugins.op_sets",
     "sensitivity": "agnograd._functions.sensitivity",
     "Uncopied": "agnograd._plugins.hook_plugins",
     "with_keywords": "agnograd._plugins.keywords",
