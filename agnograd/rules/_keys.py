@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from agnograd.errors import BatchingError
-from agnograd.extend import device_of, in_full, is_basic, is_mask
+from agnograd.extend import device_of, in_full, is_basic, is_mask, with_rank
 
 __all__ = ["add", "read", "write"]
 
@@ -26,7 +26,7 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     key = _of_arrays(xp, size, mapped, key, shape)
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
-        return _rows_first(xp, xp.__getitem__(_masked_first(xp, x, mask), mask), 1)
+        return xp.moveaxis(xp.__getitem__(xp.moveaxis(x, 0, mask.ndim), mask), 1, 0)
     place = Place.of(xp, key, shape, "key" in mapped)
     x = place.longer(xp, x, "x" in mapped)
     return place.read(xp, size, x) if "x" in mapped else place.read_one(xp, x)
@@ -53,7 +53,7 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
         rest = shape[mask.ndim :]
         into = (*mask.shape, size, *rest)
         found = xp.scatter_add(xp.moveaxis(values, 0, 1), mask, shape=into)
-        return _rows_first(xp, found, mask.ndim)
+        return xp.moveaxis(found, mask.ndim, 0)
     place = Place.of(xp, key, shape, "key" in mapped)
     values = place.value(xp, values, values, True)
     added = xp.scatter_add(values, place.below(xp, size, values), shape=(size, *place.lengths))
@@ -66,11 +66,7 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
 def _mask(xp: Any, key: Any) -> Any:
     """Return the mask that a key is, or None."""
     only = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    return only if _is_mask(xp, only) else None
-
-
-def _is_mask(xp: Any, part: Any) -> bool:
-    return hasattr(part, "dtype") and is_mask(part, xp)
+    return only if is_mask(only, xp) else None
 
 
 class _Along(NamedTuple):
@@ -99,7 +95,7 @@ def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any, lengths: Shape) -
             parts.append(_Along(in_full(xp, size, index) if "key" in mapped else index))
         elif isinstance(each, Integral):
             parts.append(int(each))
-        elif len(key) == 1 or not _is_mask(xp, each):
+        elif len(key) == 1 or not is_mask(each, xp):
             parts.append(each)
         elif each.ndim:
             _refuse_mapped(mapped)
@@ -114,7 +110,7 @@ def _of_arrays(xp: Any, size: int, mapped: Set[str], key: Any, lengths: Shape) -
 
 def _rank_of(xp: Any, part: Any) -> int:
     """Return how many axes a part of a key is for; an ellipsis is for those that are left."""
-    if _is_mask(xp, part):
+    if is_mask(part, xp):
         return int(part.ndim)
     return 0 if part is None or part is ... or isinstance(part, bool) else 1
 
@@ -136,14 +132,6 @@ def _refuse_mapped(mapped: Set[str]) -> None:
             "in vmap a mask that differs between members selects another number of elements for "
             "each: use xp.where(mask, x, 0), say, in place of x[mask]"
         )
-
-
-def _masked_first(xp: Any, x: Any, mask: Any) -> Any:
-    return xp.moveaxis(x, 0, mask.ndim)
-
-
-def _rows_first(xp: Any, out: Any, axis: int) -> Any:
-    return xp.moveaxis(out, axis, 0)
 
 
 def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
@@ -168,8 +156,8 @@ def _write_several(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, valu
         values = xp.moveaxis(values, 0, 1)
     elif len(kept) == selected:
         values = xp.expand_dims(values, axis=1)  # behind the selected elements
-    written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
-    return _rows_first(xp, written, mask.ndim)
+    written = xp.__setitem__(xp.moveaxis(x, 0, mask.ndim), mask, values)
+    return xp.moveaxis(written, mask.ndim, 0)
 
 
 def _write_one(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
@@ -239,7 +227,7 @@ class Place(NamedTuple):
         rank = max(ranks)
         at = _arrays_at(xp, _form(parts, 1 + mapped)) if kept else 0
         if mapped:
-            parts = tuple(_ranked(xp, p, rank) if hasattr(p, "shape") else p for p in parts)
+            parts = tuple(with_rank(xp, p, rank) if hasattr(p, "shape") else p for p in parts)
         return cls(parts, lengths, new, mapped, kept, rank, at)
 
     @property
@@ -364,9 +352,3 @@ def _arrays_at(xp: Any, form: str) -> int:
     except IndexError:
         return 0
     return int(out.shape.index(2))
-
-
-def _ranked(xp: Any, part: Any, rank: int) -> Any:
-    """Return a mapped array of a key whose members have so many axes."""
-    size, *shape = part.shape
-    return xp.reshape(part, (size, *(1,) * (rank - len(shape)), *shape))

@@ -69,70 +69,46 @@ def _from_half(g: Any, n: int, axis: int, norm: str, xp: Any) -> Any:
     return xp.fft.irfft(_weighted(g, n, axis, 0.5, xp), n=n, axis=axis, norm=_OTHER[norm])
 
 
-def _fft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
-    return _fitted(xp.fft.ifft(g, axis=axis, norm=_OTHER[norm]), x_shape, [axis], xp)
+# The adjoint of each transform over one axis, which is cut or filled up to a length, n, before.
+_ADJOINTS: dict[str, Callable[..., Any]] = {
+    "fft": lambda g, n, axis, norm, xp: xp.fft.ifft(g, axis=axis, norm=_OTHER[norm]),
+    "ifft": lambda g, n, axis, norm, xp: xp.fft.fft(g, axis=axis, norm=_OTHER[norm]),
+    "rfft": _from_half,
+    "irfft": lambda g, n, axis, norm, xp: _to_half(g, axis, norm, xp),
+    # The real inverse transform of the conjugate, with the other normalisation, and its inverse.
+    "hfft": lambda g, n, axis, norm, xp: xp.conj(_to_half(g, axis, _OTHER[norm], xp)),
+    "ihfft": lambda g, n, axis, norm, xp: _from_half(xp.conj(g), n, axis, _OTHER[norm], xp),
+}
 
 
-def _ifft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
-    return _fitted(xp.fft.fft(g, axis=axis, norm=_OTHER[norm]), x_shape, [axis], xp)
+def _along_one(name: str) -> Callable[..., Any]:
+    """Return the rule of a transform over one axis."""
+
+    def rule(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any) -> Any:
+        length = x_shape[axis] if n is None else n
+        return _fitted(_ADJOINTS[name](g, length, axis, norm, xp), x_shape, [axis], xp)
+
+    return rule
 
 
-def _rfft(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any) -> Any:
-    full = _from_half(g, x_shape[axis] if n is None else n, axis, norm, xp)
-    return _fitted(full, x_shape, [axis], xp)
+def _along_several(first: str, last: str) -> Callable[..., Any]:
+    """Return the rule of a transform over several axes: of one kind, and for the last one."""
 
+    def rule(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
+        over = _axes(axes, s, len(x_shape))
+        if len(set(over)) < len(over):
+            names = [*[first] * (len(over) - 1), last]
+            return _one_by_one(g, x_shape, s, over, names, norm, xp)
+        if last == "irfft":
+            g = _to_half(g, over[-1], norm, xp)
+        if complex_ones := over if first == last else over[:-1]:
+            inverse = xp.fft.ifftn if first == "fft" else xp.fft.fftn
+            g = inverse(g, axes=tuple(complex_ones), norm=_OTHER[norm])
+        if last == "rfft":
+            g = _from_half(g, _lengths(x_shape, s, over)[-1], over[-1], norm, xp)
+        return _fitted(g, x_shape, over, xp)
 
-def _irfft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
-    return _fitted(_to_half(g, axis, norm, xp), x_shape, [axis], xp)
-
-
-def _hfft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
-    # hfft is the real inverse transform of the conjugate, with the other normalisation.
-    return _fitted(xp.conj(_to_half(g, axis, _OTHER[norm], xp)), x_shape, [axis], xp)
-
-
-def _ihfft(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any) -> Any:
-    length = x_shape[axis] if n is None else n
-    full = _from_half(xp.conj(g), length, axis, _OTHER[norm], xp)
-    return _fitted(full, x_shape, [axis], xp)
-
-
-def _fftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
-    over = _axes(axes, s, len(x_shape))
-    if _repeat(over):
-        return _one_by_one(g, x_shape, s, over, ["fft"] * len(over), norm, xp)
-    return _fitted(xp.fft.ifftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
-
-
-def _ifftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
-    over = _axes(axes, s, len(x_shape))
-    if _repeat(over):
-        return _one_by_one(g, x_shape, s, over, ["ifft"] * len(over), norm, xp)
-    return _fitted(xp.fft.fftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
-
-
-def _rfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
-    *others, last = over = _axes(axes, s, len(x_shape))
-    if _repeat(over):
-        return _one_by_one(g, x_shape, s, over, [*["fft"] * len(others), "rfft"], norm, xp)
-    if others:
-        g = xp.fft.ifftn(g, axes=tuple(others), norm=_OTHER[norm])
-    g = _from_half(g, _lengths(x_shape, s, over)[-1], last, norm, xp)
-    return _fitted(g, x_shape, over, xp)
-
-
-def _irfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
-    *others, last = over = _axes(axes, s, len(x_shape))
-    if _repeat(over):
-        return _one_by_one(g, x_shape, s, over, [*["ifft"] * len(others), "irfft"], norm, xp)
-    g = _to_half(g, last, norm, xp)
-    if others:
-        g = xp.fft.fftn(g, axes=tuple(others), norm=_OTHER[norm])
-    return _fitted(g, x_shape, over, xp)
-
-
-def _repeat(axes: Sequence[int]) -> bool:
-    return len(set(axes)) < len(axes)
+    return rule
 
 
 def _lengths(x_shape: Shape, s: Any, axes: Sequence[int]) -> list[int]:
@@ -158,20 +134,8 @@ def _one_by_one(
         name, n, axis = step
         shape[axis] = n // 2 + 1 if name == "rfft" else n
     for (name, n, axis), shape_before in reversed(before):
-        options = {"n": n} if name == "rfft" else {}
-        g = _ONE_AXIS[name](g=g, x_shape=shape_before, axis=axis, norm=norm, xp=xp, **options)
+        g = _along_one(name)(g, shape_before, n, axis, norm, xp)
     return g
-
-
-_ONE_AXIS: dict[str, Callable[..., Any]] = {
-    "fft": _fft,
-    "hfft": _hfft,
-    "ifft": _ifft,
-    "ihfft": _ihfft,
-    "irfft": _irfft,
-    "rfft": _rfft,
-}
-_SEVERAL_AXES = {"fftn": _fftn, "ifftn": _ifftn, "irfftn": _irfftn, "rfftn": _rfftn}
 
 
 def _batch(name: str) -> Callable[..., Any]:
@@ -185,12 +149,14 @@ def _batch(name: str) -> Callable[..., Any]:
     return compute
 
 
-for _name, _rule in _ONE_AXIS.items():
-    ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule, batch="axis")
-for _name, _rule in _SEVERAL_AXES.items():
+for _name in _ADJOINTS:
+    _signature = f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")'
+    ops.linear(_signature, x=_along_one(_name), batch="axis")
+for _first, _last in (("fft", "fft"), ("ifft", "ifft"), ("fft", "rfft"), ("ifft", "irfft")):
+    _name = f"{_last}n"
     ops.linear(
         f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")',
-        x=_rule,
+        x=_along_several(_first, _last),
         batch=_batch(_name),
         pattern="axis",
     )

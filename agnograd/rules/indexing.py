@@ -36,21 +36,18 @@ def _scatter_add(xp: Any, backend: Any, values: Any, key: Any, /, *, shape: Shap
 
 
 def _added(into: Any, values: Any, key: Any, xp: Any, backend: Any) -> Any:
-    dtype = into.dtype
-    wide = dtype if is_basic(key) else sum_dtype(dtype, xp)
-    if wide == dtype:
+    if is_basic(key):
         return backend.scatter_add(into, key, values)
-    into, values = (xp.astype(each, wide) for each in (into, values))
-    return xp.astype(backend.scatter_add(into, key, values), dtype)
+    return _widened(backend.scatter_add, into, key, values, xp=xp)
 
 
-def _added_along(into: Any, values: Any, indices: Any, axis: int, xp: Any, backend: Any) -> Any:
+def _widened(add: Any, into: Any, where: Any, values: Any, *axis: int, xp: Any) -> Any:
+    """Add values in a dtype in which numbers can be added one by one."""
     dtype = into.dtype
     wide = sum_dtype(dtype, xp)
     if wide == dtype:
-        return backend.scatter_add_axis(into, indices, values, axis)
-    into, values = (xp.astype(each, wide) for each in (into, values))
-    return xp.astype(backend.scatter_add_axis(into, indices, values, axis), dtype)
+        return add(into, where, values, *axis)
+    return xp.astype(add(xp.astype(into, wide), where, xp.astype(values, wide), *axis), dtype)
 
 
 def _add_into(
@@ -71,7 +68,7 @@ def _scatter_add_axis(
     axis %= len(shape)
     indices = xp.reshape(indices, (math.prod(indices.shape),))
     values = xp.reshape(values, (*shape[:axis], indices.shape[0], *shape[axis + 1 :]))
-    return _added_along(into, values, indices, axis, xp, backend)
+    return _widened(backend.scatter_add_axis, into, indices, values, axis, xp=xp)
 
 
 def _take_vjp(g: Any, x_shape: Shape, indices: Any, axis: int | None, xp: Any) -> Any:
@@ -210,7 +207,7 @@ def _take_into(
     indices = xp.reshape(indices, (-1,))
     axis = 0 if axis is None else axis % len(x_shape)
     g = xp.reshape(g, (*x_shape[:axis], indices.shape[0], *x_shape[axis + 1 :]))
-    return _added_along(into, g, indices, axis, xp, backend)
+    return _widened(backend.scatter_add_axis, into, indices, g, axis, xp=xp)
 
 
 ops.linear(

@@ -4,7 +4,7 @@ Formulas without a source of their own are those of Giles, "An extended collecti
 derivative results for forward and reverse mode algorithmic differentiation", Oxford NA-08/01, 2008.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any
 
 from agnograd.extend import (
@@ -232,24 +232,17 @@ def _solve_triangle_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, lower: bo
     return _solved(xp.linalg.solve_triangle, xp, mapped, x1, x2, lower=lower)
 
 
-def _with_rtol(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any) -> tuple[Any, Any]:
-    """Return matrices of all members, and a tolerance for each matrix, if any is given."""
-    x = x if "x" in mapped else in_full(xp, size, x)
-    if len(x.shape) < 3:
-        raise ValueError("pinv and matrix_rank take matrices, or stacks of them")
-    if "rtol" in mapped:
-        rtol = with_rank(xp, rtol, len(x.shape) - 3)
-    return x, rtol
+def _rtol_batch(name: str) -> Callable[..., Any]:
+    """Return what computes an op of matrices that may have a tolerance for each."""
 
+    def compute(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any = None) -> Any:
+        x = x if "x" in mapped else in_full(xp, size, x)
+        if len(x.shape) < 3:
+            raise ValueError(f"{name} takes matrices, or stacks of them")
+        rtol = with_rank(xp, rtol, len(x.shape) - 3) if "rtol" in mapped else rtol
+        return getattr(xp.linalg, name)(x, rtol=rtol)
 
-def _pinv_batch(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any = None) -> Any:
-    x, rtol = _with_rtol(xp, size, mapped, x, rtol)
-    return xp.linalg.pinv(x, rtol=rtol)
-
-
-def _matrix_rank_batch(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any = None) -> Any:
-    x, rtol = _with_rtol(xp, size, mapped, x, rtol)
-    return xp.linalg.matrix_rank(x, rtol=rtol)
+    return compute
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -340,9 +333,9 @@ ops.vjp(
     "linalg.pinv(x, /, *, rtol=None)",
     x=_pinv_vjp,
     constants=("rtol",),
-    batch=_pinv_batch,
+    batch=_rtol_batch("pinv"),
     pattern=_pinv_pattern,
 )
 ops.constant(
-    "linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",), batch=_matrix_rank_batch
+    "linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",), batch=_rtol_batch("matrix_rank")
 )

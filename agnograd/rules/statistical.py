@@ -74,12 +74,9 @@ def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) 
     extreme = keep_axes(out, x_shape, axis, xp)
     others = xp.where(extreme == extreme, xp.astype(xp.zeros_like(extreme), dtype), math.nan)
     ties = xp.where(x == extreme, 1.0, others)
-    share = g / _drop(xp.sum(ties, axis=axis, keepdims=True), g.shape, xp)
+    total = xp.sum(ties, axis=axis, keepdims=True)
+    share = g / (total if total.shape == g.shape else xp.reshape(total, g.shape))
     return keep_axes(share, x_shape, axis, xp) * ties
-
-
-def _drop(kept: Any, shape: Shape, xp: Any) -> Any:
-    return kept if kept.shape == shape else xp.reshape(kept, shape)
 
 
 def _deviation(x: Any, axis: Axis, xp: Any) -> Any:

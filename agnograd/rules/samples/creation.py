@@ -1,10 +1,7 @@
 """Samples of the creation functions."""
 
-from typing import Final
-
 from agnograd.extend import Sample, array
-
-LAYOUTS: Final = ("strided", "reversed", "transposed")
+from agnograd.rules.samples.shared import LAYOUTS
 
 # Arrays as bounds go beyond the standard, which has Python scalars there.
 samples = [

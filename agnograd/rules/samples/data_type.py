@@ -1,6 +1,7 @@
 """Samples of the data type functions."""
 
 from agnograd.extend import Sample, array
+from agnograd.rules.samples.shared import LAYOUTS
 
 samples = [
     Sample("astype", array(2), "dtype:float64"),
@@ -17,8 +18,5 @@ samples = [
     Sample("astype", array(2, low=1.0, high=5.0), "dtype:int64", order=0),
     Sample("astype", array(2), "dtype:bool", order=0),
     Sample("astype", array(2, low=0, high=5, dtype="int64"), "dtype:float64", order=0),
-    *(
-        Sample("astype", array(2, 3, layout=layout), "dtype:complex128")
-        for layout in ("strided", "reversed", "transposed")
-    ),
+    *(Sample("astype", array(2, 3, layout=layout), "dtype:complex128") for layout in LAYOUTS),
 ]

@@ -3,10 +3,7 @@
 from typing import Any
 
 from agnograd.extend import Sample, adjoint, array, device_of
-
-
-def _z(*shape: int, **options: Any) -> Any:
-    return array(*shape, dtype="complex128", **options)
+from agnograd.rules.samples.shared import z
 
 
 def hermitian(x: Any, xp: Any) -> Any:
@@ -54,7 +51,7 @@ def completed(out: Any, xp: Any) -> Any:
 
 SQUARE = (
     *(array(3, 3), array(1, 1), array(2, 3, 3, layout="strided"), array(0, 0), array(0, 2, 2)),
-    *(array(3, 3, layout="reversed"), array(2, 2, layout="transposed"), _z(3, 3), _z(2, 2, 2)),
+    *(array(3, 3, layout="reversed"), array(2, 2, layout="transposed"), z(3, 3), z(2, 2, 2)),
 )
 ANY = (
     *(array(3, 2), array(2, 3), array(3, 3), array(2, 3, 2), array(2, 2, 4), array(1, 3)),
@@ -63,7 +60,7 @@ ANY = (
         array(4, 2, layout="strided"),
         array(2, 3, layout="transposed"),
     ),
-    *(_z(2, 3), _z(3, 2), _z(2, 2, 2), array(0, 2, 3), array(2, 1)),
+    *(z(2, 3), z(3, 2), z(2, 2, 2), array(0, 2, 3), array(2, 1)),
 )
 # Values 2.5, 1.5 and 1.5.
 REPEATED = array(values=[[2.0, 0.0, 0.5], [0.0, 1.5, 0.0], [0.5, 0.0, 2.0]])
@@ -76,7 +73,7 @@ samples = [
     *(Sample("linalg.eigh", x, before=hermitian, after=projections) for x in SQUARE),
     *(
         Sample("linalg.eigh_upper", x, before=hermitian, after=projections)
-        for x in (array(3, 3), array(2, 3, 3, layout="strided"), array(0, 0), _z(3, 3))
+        for x in (array(3, 3), array(2, 3, 3, layout="strided"), array(0, 0), z(3, 3))
     ),
     *(Sample("linalg.eigvals", x) for x in SQUARE),
     *(Sample("linalg.eig", x, after=directions) for x in SQUARE),

@@ -1,28 +1,22 @@
 """Samples of the Fourier transforms: odd and even lengths, cut and filled up, all scales."""
 
-from typing import Any
-
 from agnograd.extend import Sample, array
-
-
-def _z(*shape: int, layout: Any = "contiguous") -> Any:
-    return array(*shape, dtype="complex128", layout=layout)
-
+from agnograd.rules.samples.shared import z
 
 samples = [
     sample
     for name in ("fft", "ifft")
     for sample in (
-        Sample(f"fft.{name}", _z(3)),
-        Sample(f"fft.{name}", _z(4, layout="reversed"), norm="ortho"),
-        Sample(f"fft.{name}", _z(3), n=2, norm="forward"),
-        Sample(f"fft.{name}", _z(2, 3), n=5, axis=0),
-        Sample(f"fft.{name}", _z(2, 3, layout="strided"), axis=-2),
+        Sample(f"fft.{name}", z(3)),
+        Sample(f"fft.{name}", z(4, layout="reversed"), norm="ortho"),
+        Sample(f"fft.{name}", z(3), n=2, norm="forward"),
+        Sample(f"fft.{name}", z(2, 3), n=5, axis=0),
+        Sample(f"fft.{name}", z(2, 3, layout="strided"), axis=-2),
     )
 ]
 samples += [
     sample
-    for name, half in (("rfft", array), ("ihfft", array), ("irfft", _z), ("hfft", _z))
+    for name, half in (("rfft", array), ("ihfft", array), ("irfft", z), ("hfft", z))
     for sample in (
         Sample(f"fft.{name}", half(3)),
         Sample(f"fft.{name}", half(4), norm="ortho"),
@@ -36,7 +30,7 @@ samples += [
 ]
 samples += [
     sample
-    for name, part in (("fftn", _z), ("ifftn", _z), ("rfftn", array), ("irfftn", _z))
+    for name, part in (("fftn", z), ("ifftn", z), ("rfftn", array), ("irfftn", z))
     for sample in (
         Sample(f"fft.{name}", part(2, 3)),
         Sample(f"fft.{name}", part(3, 2), norm="ortho"),
@@ -49,7 +43,7 @@ samples += [
 # Only NumPy takes an axis twice, and -1 for the length that an axis has.
 samples += [
     sample
-    for name, part in (("fftn", _z), ("ifftn", _z), ("rfftn", array), ("irfftn", _z))
+    for name, part in (("fftn", z), ("ifftn", z), ("rfftn", array), ("irfftn", z))
     for sample in (
         Sample(f"fft.{name}", part(3, 2), axes=(0, 0), backends=("numpy",)),
         Sample(f"fft.{name}", part(3, 4), axes=(0, -1, 0), norm="ortho", backends=("numpy",)),
@@ -61,5 +55,5 @@ samples += [
 samples += [
     Sample(f"fft.{name}", part(*shape), axes=axes)
     for name in ("fftshift", "ifftshift")
-    for part, shape, axes in ((_z, (3,), None), (array, (2, 3), None), (_z, (3, 2), (0,)))
+    for part, shape, axes in ((z, (3,), None), (array, (2, 3), None), (z, (3, 2), (0,)))
 ]

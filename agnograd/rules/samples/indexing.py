@@ -1,8 +1,9 @@
 """Samples of indexing."""
 
-from typing import Any, Final
+from typing import Any
 
 from agnograd.extend import Sample, array
+from agnograd.rules.samples.shared import LAYOUTS
 
 
 def _indices(values: object, dtype: str = "int64") -> Any:
@@ -82,7 +83,6 @@ samples += [
     Sample("__getitem__", array(2, dtype="complex128"), 0),
     Sample("__getitem__", array(3, dtype="complex128"), ROWS),
 ]
-LAYOUTS: Final = ("strided", "reversed", "transposed")
 samples += [
     Sample("__getitem__", array(3, 2, layout=layout), key)
     for layout in LAYOUTS

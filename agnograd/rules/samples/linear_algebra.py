@@ -3,10 +3,7 @@
 from typing import Any
 
 from agnograd.extend import Sample, array
-
-
-def _complex(*shape: int) -> Any:
-    return array(*shape, dtype="complex128")
+from agnograd.rules.samples.shared import LAYOUTS, z
 
 
 def _single(*shape: int) -> Any:
@@ -30,12 +27,12 @@ def _matmul(name: str) -> list[Sample]:
         Sample(name, array(0, 1, 2), array(2, 1)),
         Sample(name, array(2, 3, layout="strided"), array(3, 2, layout="transposed")),
         Sample(name, array(2, 2, layout="reversed"), array(2, layout="strided")),
-        Sample(name, _complex(2, 2), _complex(2, 1)),
-        Sample(name, _complex(2), _complex(2)),
-        Sample(name, _complex(2), _complex(2, 1)),
-        Sample(name, _complex(2, 2), _complex(2)),
-        Sample(name, array(2, 2), _complex(2, 1)),
-        Sample(name, _complex(2), array(2)),
+        Sample(name, z(2, 2), z(2, 1)),
+        Sample(name, z(2), z(2)),
+        Sample(name, z(2), z(2, 1)),
+        Sample(name, z(2, 2), z(2)),
+        Sample(name, array(2, 2), z(2, 1)),
+        Sample(name, z(2), array(2)),
         Sample(name, _single(2, 2), array(2, 2), order=1),
     ]
 
@@ -45,8 +42,8 @@ def _matrix_transpose(name: str) -> list[Sample]:
         Sample(name, array(2, 3)),
         Sample(name, array(2, 2, 1)),
         Sample(name, array(0, 2)),
-        Sample(name, _complex(2, 1)),
-        *(Sample(name, array(2, 3, layout=x)) for x in ("strided", "reversed", "transposed")),
+        Sample(name, z(2, 1)),
+        *(Sample(name, array(2, 3, layout=x)) for x in LAYOUTS),
     ]
 
 
@@ -67,9 +64,9 @@ def _tensordot(name: str) -> list[Sample]:
         Sample(name, array(2, 1), array(3, 2), axes=(0, 1), backends=("numpy",)),
         Sample(name, array(2, 2, layout="strided"), array(2, 2, layout="transposed"), axes=1),
         Sample(name, array(2, 2, layout="reversed"), array(2), axes=((0,), (0,))),
-        Sample(name, _complex(2, 2), _complex(2, 1), axes=1),
-        Sample(name, _complex(2, 2), _complex(2, 2), axes=((0, 1), (1, 0))),
-        Sample(name, array(2, 2), _complex(2, 1), axes=1),
+        Sample(name, z(2, 2), z(2, 1), axes=1),
+        Sample(name, z(2, 2), z(2, 2), axes=((0, 1), (1, 0))),
+        Sample(name, array(2, 2), z(2, 1), axes=1),
         Sample(name, _single(2, 2), array(2, 2), axes=1, order=1),
     ]
 
@@ -82,10 +79,10 @@ def _vecdot(name: str) -> list[Sample]:
         Sample(name, array(3), array(3)),
         Sample(name, array(3, 2), array(3, 1), axis=-2),
         Sample(name, array(3, 2), array(2, 3, 1), axis=-2),
-        Sample(name, _complex(2), _complex(2)),
-        Sample(name, _complex(2, 2), _complex(2, 1), axis=-2),
-        Sample(name, _complex(2), array(2)),
-        Sample(name, array(2), _complex(2)),
+        Sample(name, z(2), z(2)),
+        Sample(name, z(2, 2), z(2, 1), axis=-2),
+        Sample(name, z(2), array(2)),
+        Sample(name, array(2), z(2)),
         Sample(name, array(0), array(0)),
         Sample(name, array(0, 2), array(2)),
         Sample(name, array(2, 2, layout="strided"), array(2, 2, layout="transposed")),

@@ -1,10 +1,9 @@
 """Samples of the manipulation functions."""
 
-from typing import Any, Final
+from typing import Any
 
 from agnograd.extend import Sample, array
-
-LAYOUTS: Final = ("strided", "reversed", "transposed")
+from agnograd.rules.samples.shared import LAYOUTS
 
 
 def _counts(values: object) -> Any:

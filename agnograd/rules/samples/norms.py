@@ -1,20 +1,15 @@
 """Samples of norms, where they are smooth: no ties, no zeros."""
 
-from typing import Any
-
 from agnograd.extend import Sample, array
+from agnograd.rules.samples.shared import z
 
 INFINITY = float("inf")
-
-
-def _z(*shape: int) -> Any:
-    return array(*shape, dtype="complex128")
 
 
 MATRICES = (
     *(array(2, 3, low=0.2), array(3, 2), array(3, 3), array(1, 1, low=0.5), array(2, 1)),
     *(array(2, 2, 3, layout="strided"), array(3, 2, layout="transposed")),
-    *(array(3, 3, layout="reversed"), _z(2, 3), _z(3, 2), _z(2, 2, 2)),
+    *(array(3, 3, layout="reversed"), z(2, 3), z(3, 2), z(2, 2, 2)),
 )
 
 samples = [
@@ -29,7 +24,7 @@ samples = [
         Sample("linalg.vector_norm", array(values=[3.0, -1.0, 2.0]), ord=ord, keepdims=True)
         for ord in (INFINITY, -INFINITY, 1, 2, 4, 0.5, -2)
     ),
-    *(Sample("linalg.vector_norm", _z(3), ord=ord) for ord in (1, 2, 3, INFINITY)),
+    *(Sample("linalg.vector_norm", z(3), ord=ord) for ord in (1, 2, 3, INFINITY)),
     Sample("linalg.vector_norm", array(values=[3.0, 0.0, 2.0]), ord=3, order=1),
     Sample("linalg.vector_norm", array(values=[3.0, 0.0, 2.0])),
     Sample("linalg.vector_norm", array()),

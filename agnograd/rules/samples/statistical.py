@@ -1,11 +1,9 @@
 """Samples of the statistical functions."""
 
-from typing import Final
-
 from agnograd.extend import Sample, array
+from agnograd.rules.samples.shared import LAYOUTS
 
 CUBE = array(2, 2, 3, low=0.4, high=2.0)
-LAYOUTS: Final = ("strided", "reversed", "transposed")
 REDUCTIONS = ("sum", "mean", "prod", "max", "min", "std", "var")
 CUMULATIVE = ("cumulative_sum", "cumulative_prod")
 AXES = [

@@ -1,6 +1,7 @@
 """Samples of the utility functions."""
 
 from agnograd.extend import Sample, array
+from agnograd.rules.samples.shared import LAYOUTS
 
 samples = [
     Sample("diff", array(4)),
@@ -25,6 +26,6 @@ samples = [
     Sample("diff", array(3, dtype="float32"), order=1),
     *(
         Sample("diff", array(3, 2, layout=layout), axis=0, prepend=array(1, 2, layout=layout))
-        for layout in ("strided", "reversed", "transposed")
+        for layout in LAYOUTS
     ),
 ]
