@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from agnograd.errors import AgnogradError
+from agnograd.extend import backend_of, device_of
 from agnograd_distributed.kernels.host import (
     dtype_of,
     from_bytes,
@@ -39,8 +40,9 @@ class Communicator:
     its library has, such as ``_sum``. Its entry point in ``agnograd.communicators`` names it.
 
     Every rank calls the same collectives in the same order. Arrays are raw arrays of any backend,
-    and go through host memory. Results are new arrays of the backend, dtype and device of what a
-    rank passed, the same bit for bit on all ranks if they are the same array.
+    and go through host memory, but for those that the subclass ``_takes`` where they are. Results
+    are new arrays of the backend, dtype and device of what a rank passed, the same bit for bit on
+    all ranks if they are the same array.
 
     Attributes
     ----------
@@ -109,6 +111,20 @@ class Communicator:
         total /= self.size
         parted(total, results)
 
+    def _takes(self, array: Any) -> bool:
+        """Return whether ``_collective`` communicates an array where it is, as between devices."""
+        return False
+
+    def _collective(self, name: str, source: Any, result: Any, root: int) -> None:
+        """Write a collective's result to an array; ``root`` is the rank that ``broadcast`` sends.
+
+        Raises
+        ------
+        CommunicationError
+            If a rank fails, or the collective does not end within the timeout.
+        """
+        raise NotImplementedError
+
     # -- what is made of it ---------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -138,17 +154,25 @@ class Communicator:
 
     def all_sum(self, array: Any) -> Any:
         """Return the sum of the ranks' arrays, all of one shape and dtype."""
+        if self._takes(array):
+            return self._where_it_is("all_sum", array, array.shape)
         return from_host(self._sum(to_host(array), "all_sum"), array)
 
     def all_gather(self, array: Any) -> Any:
         """Return the ranks' arrays, all of one shape, one after the other along the first axis."""
-        host = to_host(array)
-        if not host.shape:
+        if not array.ndim:
             raise ValueError("all_gather: the array must have an axis; pass one of shape (1,)")
-        return from_host(stacked(self._arrays(host, "all_gather")), array)
+        if self._takes(array):
+            length, *others = array.shape
+            return self._where_it_is("all_gather", array, (self.size * length, *others))
+        return from_host(stacked(self._arrays(to_host(array), "all_gather")), array)
 
     def reduce_scatter(self, array: Any) -> Any:
         """Return this rank's part, along the first axis, of the sum of the ranks' arrays."""
+        if self._takes(array):
+            part = self._part(array, "reduce_scatter")
+            shape = part.stop - part.start, *array.shape[1:]
+            return self._where_it_is("reduce_scatter", array, shape)
         host = to_host(array)
         part = self._part(host, "reduce_scatter")
         arrays = self._arrays(host, "reduce_scatter")
@@ -159,6 +183,9 @@ class Communicator:
 
         What rank ``r`` gets as its part ``s`` is the part ``r`` of rank ``s``.
         """
+        if self._takes(array):
+            self._part(array, "all_to_all")
+            return self._where_it_is("all_to_all", array, array.shape)
         host = to_host(array)
         part = self._part(host, "all_to_all")
         arrays = self._arrays(host, "all_to_all")
@@ -167,6 +194,8 @@ class Communicator:
     def broadcast(self, array: Any, root: int = 0) -> Any:
         """Return the array of the rank ``root``; others pass one of the same shape and dtype."""
         self.check_rank("broadcast", root)
+        if self._takes(array):
+            return self._where_it_is("broadcast", array, array.shape, root)
         host = to_host(array)
         arrays = self._arrays(host, f"broadcast from {root}", self.rank == root)
         return from_host(arrays[root].copy(), array)
@@ -222,14 +251,38 @@ class Communicator:
             from_bytes(each, host.dtype.str, host.shape) if len(each) else None for each in data
         ]
 
-    def _part(self, host: Any, what: str) -> slice:
+    def _where_it_is(self, name: str, array: Any, shape: Sequence[int], root: int = 0) -> Any:
+        """Return a collective's result; a short message before it names a rank that is late."""
+        self._check_unread()
+        sent = f" from {root}" if name == "broadcast" else ""
+        self._gather(f"{name}{sent} of {array.dtype} and shape {tuple(array.shape)}", b"")
+        xp = backend_of(array).namespace()
+        result = xp.empty(tuple(shape), dtype=array.dtype, device=device_of(array))
+        if 0 not in array.shape:
+            self._collective(name, array, result, root)
+        return result
+
+    def _until(
+        self, condition: Callable[[], bool], check: Callable[[], object] = lambda: None
+    ) -> bool:
+        """Return whether a condition came to hold before the timeout; ``check`` may raise."""
+        deadline, pause = monotonic() + self.timeout, 0.0
+        while not condition():
+            if monotonic() > deadline:
+                return False
+            check()
+            sleep(pause)  # other threads and, on a crowded machine, other ranks go on
+            pause = min(pause + 1e-5, 1e-3)
+        return True
+
+    def _part(self, array: Any, what: str) -> slice:
         """Return where this rank's part is along the first axis."""
-        if not host.shape or host.shape[0] % self.size:
+        if not array.ndim or array.shape[0] % self.size:
             raise ValueError(
-                f"{what}: the first axis of an array of shape {host.shape} cannot be divided into "
-                f"{self.size} equal parts, one for each rank"
+                f"{what}: the first axis of an array of shape {tuple(array.shape)} cannot be "
+                f"divided into {self.size} equal parts, one for each rank"
             )
-        length = host.shape[0] // self.size
+        length = array.shape[0] // self.size
         return slice(self.rank * length, (self.rank + 1) * length)
 
 

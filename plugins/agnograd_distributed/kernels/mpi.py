@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -139,14 +138,3 @@ class MPI(Communicator):
     def _tell(self, message: Any, tag: int) -> None:
         others = [each for each in range(self.size) if each != self.rank]
         self._sent += [self._comm.isend(message, dest=each, tag=tag) for each in others]
-
-    def _until(self, condition: Callable[[], bool]) -> bool:
-        """Return whether a condition came to hold before the timeout."""
-        deadline = time.monotonic() + self.timeout
-        pause = 0.0
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(pause)  # other threads and, on a crowded machine, other ranks go on
-            pause = min(pause + 1e-5, 1e-3)
-        return True

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from agnograd_distributed._communicator import CommunicationError, Communicator, communicator
-from agnograd_distributed.kernels.device import OnDevice
 from agnograd_distributed.kernels.host import Host
 
 __all__ = ["NCCL"]
@@ -23,7 +22,7 @@ _TYPES = {
 }
 
 
-class NCCL(OnDevice):
+class NCCL(Communicator):
     """Processes with a device each, of which CuPy's arrays go from device to device.
 
     Another communicator says who the ranks are, and carries everything else: short messages, which

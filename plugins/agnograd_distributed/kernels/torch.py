@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from itertools import count
 from typing import Any, NoReturn
 
-from agnograd_distributed._communicator import CommunicationError
-from agnograd_distributed.kernels.device import OnDevice
+from agnograd_distributed._communicator import CommunicationError, Communicator
 from agnograd_distributed.kernels.host import Host
 
 __all__ = ["Torch"]
@@ -19,7 +18,7 @@ __all__ = ["Torch"]
 _numbers = count()
 
 
-class Torch(OnDevice):
+class Torch(Communicator):
     """The processes of ``torch.distributed``, whose process group is made unless there is one.
 
     Short messages, and those from one rank to another, go through its key-value store: so a late
