@@ -13,21 +13,17 @@ from functools import cache
 from typing import Any
 
 from agnograd.extend import device_of
-from agnograd_random import _coefficients as coefficients
+from agnograd_random._coefficients import DOUBLE, ERF, ERFC, ERFC_FAR, SINGLE, Fraction
 
 __all__ = ["Arithmetic"]
 
-_SMALLEST = {64: -1022, 32: -126}  # exponents of the smallest normal numbers
 _ROOT_HALF, _ROOT_2 = math.sqrt(0.5), math.sqrt(2.0)
 _SPARE = 24
 
-Fraction = tuple[Sequence[float], Sequence[float]]
-
 
 @cache
-def _powers(bits: int) -> tuple[float, ...]:
+def _powers(lowest: int) -> tuple[float, ...]:
     """Return all powers of 2 that are normal numbers, from the smallest one on."""
-    lowest = _SMALLEST[bits]
     return tuple(math.ldexp(1.0, each) for each in range(lowest, 2 - lowest))
 
 
@@ -47,7 +43,7 @@ class Arithmetic:
     def __init__(self, xp: Any, bits: int) -> None:
         self.xp = xp
         self.bits = bits
-        self.least_tail = 2.0**-900 if bits == 64 else 2.0**-60
+        self.of = DOUBLE if bits == 64 else SINGLE
         self.dtype = xp.float64 if bits == 64 else xp.float32
 
     def number(self, x: Any) -> Any:
@@ -84,13 +80,13 @@ class Arithmetic:
         The standard has no such function: exponents are found among all powers of 2.
         """
         xp = self.xp
-        powers = xp.asarray(_powers(self.bits), dtype=self.dtype, device=device_of(x))
+        powers = xp.asarray(_powers(self.of.smallest), dtype=self.dtype, device=device_of(x))
         flat = xp.reshape(x, (-1,))
         large = flat >= 1.0
         flat = xp.where(large, 0.25 * flat, flat)  # so that the inverse is a normal number, too
         place = xp.searchsorted(powers, flat, side="right")  # of the power above
         inverse = xp.take(powers, powers.shape[0] - 1 - place, axis=0)
-        exponent = place + _SMALLEST[self.bits]
+        exponent = place + self.of.smallest
         exponent = xp.where(large, exponent + 2, exponent)
         mantissa = 0.5 * self.product(flat, inverse)
         return xp.reshape(mantissa, x.shape), self.number(xp.reshape(exponent, x.shape))
@@ -110,8 +106,6 @@ class Arithmetic:
         Nothing is selected by masks, which are multiplied instead: where they have no pattern,
         branches on them would take longer than all the rest.
         """
-        single = self.bits == 32
-        ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
         mantissa, exponent = self.parts(x)
         low = self.number(mantissa < _ROOT_HALF)
         exponent = exponent - low
@@ -119,10 +113,9 @@ class Arithmetic:
         s = f / (f + 2.0)
         half = 0.5 * self.product(f, f)
         z = self.product(s, s)
-        falling = coefficients.LOG_32 if single else coefficients.LOG_64
-        series = self.product(z, self.polynomial(falling, z))
-        last = self.product(s, half + series) + self.product(exponent, ln2[1])
-        return self.product(exponent, ln2[0]) - ((half - last) - f)
+        series = self.product(z, self.polynomial(self.of.log, z))
+        last = self.product(s, half + series) + self.product(exponent, self.of.ln2[1])
+        return self.product(exponent, self.of.ln2[0]) - ((half - last) - f)
 
     def exp(self, x: Any, spare: int = _SPARE) -> Any:
         """Return the exponential; it is 0 if less than 2**-998 (2**-102 for float32).
@@ -130,20 +123,16 @@ class Arithmetic:
         So its products with numbers from 2**-spare on are not subnormal.
         """
         xp = self.xp
-        single = self.bits == 32
-        ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
-        smallest = _SMALLEST[self.bits]
+        smallest = self.of.smallest
         least, most = (smallest + spare) * math.log(2.0), (1 - smallest - 2**-20) * math.log(2.0)
         inside = xp.logical_and(x > least, x < most)
         safe = xp.where(inside, x, xp.zeros_like(x))
         count = xp.floor(self.product(safe, 1.0 / math.log(2.0)) + 0.5)
-        high = safe - self.product(count, ln2[0])
-        low = self.product(count, ln2[1])
+        high = safe - self.product(count, self.of.ln2[0])
+        low = self.product(count, self.of.ln2[1])
         r = high - low
         t = self.product(r, r)
-        c = r - self.product(
-            t, self.polynomial(coefficients.EXP_32 if single else coefficients.EXP_64, t)
-        )
+        c = r - self.product(t, self.polynomial(self.of.exp, t))
         found = 1.0 - ((low - self.product(r, c) / (2.0 - c)) - high)
         found = self.product(found, self._power(count))
         zeros = xp.zeros_like(x)
@@ -153,8 +142,8 @@ class Arithmetic:
     def _power(self, exponent: Any) -> Any:
         """Return powers of 2, whose exponents are those of normal numbers."""
         xp = self.xp
-        powers = xp.asarray(_powers(self.bits), dtype=self.dtype, device=device_of(exponent))
-        place = xp.astype(exponent, xp.int32) - _SMALLEST[self.bits]
+        powers = xp.asarray(_powers(self.of.smallest), dtype=self.dtype, device=device_of(exponent))
+        place = xp.astype(exponent, xp.int32) - self.of.smallest
         place = xp.clip(xp.reshape(place, (-1,)), 0, powers.shape[0] - 1)
         return xp.reshape(xp.take(powers, place, axis=0), exponent.shape)
 
@@ -169,34 +158,30 @@ class Arithmetic:
         xp = self.xp
         q = 0.5 - p
         inner = q <= 0.425
-        middle, _, _ = self._fractions()
         near = xp.where(inner, q, xp.zeros_like(q))
         r = 0.180625 - self.product(near, near)
-        return xp.where(inner, self.product(near, self.fraction(middle, r)), self.far_quantile(p))
+        return xp.where(
+            inner, self.product(near, self.fraction(self.of.middle, r)), self.far_quantile(p)
+        )
 
     def far_quantile(self, p: Any) -> Any:
         """Return the quantile of a tail less than 0.075."""
         xp = self.xp
-        _, far, farther = self._fractions()
         r = xp.sqrt(-self.log(xp.where(p < 0.25, p, 0.25 * xp.ones_like(p))))
-        return xp.where(r <= 5.0, self.fraction(far, r - 1.6), self.fraction(farther, r - 5.0))
-
-    def _fractions(self) -> tuple[Fraction, Fraction, Fraction]:
-        if self.bits == 32:
-            return coefficients.MIDDLE_32, coefficients.FAR_32, coefficients.FARTHER_32
-        return coefficients.MIDDLE_64, coefficients.FAR_64, coefficients.FARTHER_64
+        far, farther = self.fraction(self.of.far, r - 1.6), self.fraction(self.of.farther, r - 5.0)
+        return xp.where(r <= 5.0, far, farther)
 
     def normal(self, x: Any) -> Any:
         """Return x with 0 in place of what is subnormal, and not negative."""
-        return self.xp.where(x < 2.0 ** _SMALLEST[self.bits], self.xp.zeros_like(x), x)
+        return self.xp.where(x < 2.0**self.of.smallest, self.xp.zeros_like(x), x)
 
     def scaled_tail(self, x: Any) -> Any:
         """Return ``tail(x)``, of numbers from 1.5 on, times ``exp(x**2 / 2)``."""
         xp = self.xp
         one = xp.ones_like(x)
         x = self.product(xp.where(x < 1e5, x, 1e5 * one), _ROOT_HALF)
-        between = self.fraction(coefficients.ERFC, xp.where(x < 8.0, x, one))
-        outer = self.fraction(coefficients.ERFC_FAR, xp.where(x > 8.0, x, 8.0 * one))
+        between = self.fraction(ERFC, xp.where(x < 8.0, x, one))
+        outer = self.fraction(ERFC_FAR, xp.where(x > 8.0, x, 8.0 * one))
         return 0.5 * xp.where(x < 8.0, between, outer)
 
     def tail(self, x: Any) -> Any:
@@ -209,9 +194,9 @@ class Arithmetic:
         half = self.product(0.5 * x, x)
         near = xp.where(x < _ROOT_2, self.product(x, _ROOT_HALF), xp.zeros_like(x))
         square = self.product(near, near)
-        inner = 0.5 - 0.5 * self.product(near, self.fraction(coefficients.ERF, square))
+        inner = 0.5 - 0.5 * self.product(near, self.fraction(ERF, square))
         front = self.exp(-half)
-        front = xp.where(front < self.least_tail, xp.zeros_like(x), front)
+        front = xp.where(front < self.of.least_tail, xp.zeros_like(x), front)
         outer = self.product(front, self.scaled_tail(xp.where(x < _ROOT_2, _ROOT_2, x)))
         return xp.where(x < _ROOT_2, inner, outer)
 

@@ -45,7 +45,7 @@ def quotient(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
 
 
 def _settled(
-    name: str, xp: Any, shape: Any, dtype: Any, device: Any, *given: Any
+    name: str, xp: Any, shape: Any, *given: Any, dtype: Any = None, device: Any = None
 ) -> tuple[tuple[int, ...], dict[str, Any], list[Any]]:
     """Return the shape of a result, the options of its draw, and the parameters in its dtype."""
     arrays = [check_array(name, each) for each in given if not is_python_scalar(each)]
@@ -98,14 +98,7 @@ def _scaled(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 
 
 def uniform(
-    xp: Any,
-    key: Any,
-    shape: Any = None,
-    low: Any = 0.0,
-    high: Any = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    xp: Any, key: Any, shape: Any = None, low: Any = 0.0, high: Any = 1.0, **options: Any
 ) -> Any:
     """Return uniform numbers: ``low + (high - low) * u``, where u is from 0 to 1, without 1.
 
@@ -121,22 +114,15 @@ def uniform(
     device : device, optional
         By default that of the parameters, or of the key.
     """
-    shape, options, (low, high) = _settled("uniform", xp, shape, dtype, device, low, high)
+    shape, options, (low, high) = _settled("uniform", xp, shape, low, high, **options)
     return _scaled(xp, xp.random.standard_uniform(key, shape, **options), low, high - low)
 
 
 def _of_location(name: str, doc: str) -> Any:
     def function(
-        xp: Any,
-        key: Any,
-        shape: Any = None,
-        loc: Any = 0.0,
-        scale: Any = 1.0,
-        *,
-        dtype: Any = None,
-        device: Any = None,
+        xp: Any, key: Any, shape: Any = None, loc: Any = 0.0, scale: Any = 1.0, **options: Any
     ) -> Any:
-        shape, options, (loc, scale) = _settled(name, xp, shape, dtype, device, loc, scale)
+        shape, options, (loc, scale) = _settled(name, xp, shape, loc, scale, **options)
         found = getattr(xp.random, f"standard_{name}")(key, shape, **options)
         return _scaled(xp, found, loc, scale)
 
@@ -161,30 +147,15 @@ normal = _of_location("normal", "Return normal numbers of mean ``loc`` and devia
 gumbel = _of_location("gumbel", "Return numbers of the Gumbel distribution of largest values.")
 
 
-def exponential(
-    xp: Any,
-    key: Any,
-    shape: Any = None,
-    scale: Any = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-) -> Any:
+def exponential(xp: Any, key: Any, shape: Any = None, scale: Any = 1.0, **options: Any) -> Any:
     """Return exponential numbers of mean ``scale``; other parameters are as of ``normal``."""
-    shape, options, (scale,) = _settled("exponential", xp, shape, dtype, device, scale)
+    shape, options, (scale,) = _settled("exponential", xp, shape, scale, **options)
     found = xp.random.standard_exponential(key, shape, **options)
     return found if is_python_scalar(scale) and scale == 1 else scale * found
 
 
 def gamma(
-    xp: Any,
-    key: Any,
-    shape: Any = None,
-    a: Any = 1.0,
-    scale: Any = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    xp: Any, key: Any, shape: Any = None, a: Any = 1.0, scale: Any = 1.0, **options: Any
 ) -> Any:
     """Return numbers of the gamma distribution with shape ``a``, times ``scale``.
 
@@ -192,27 +163,18 @@ def gamma(
     moves. For small ``a``, of which many numbers are 0, use ``loggamma``. Other parameters are as
     of ``normal``.
     """
-    shape, options, (a, scale) = _settled("gamma", xp, shape, dtype, device, a, scale)
+    shape, options, (a, scale) = _settled("gamma", xp, shape, a, scale, **options)
     found = xp.random.standard_gamma(key, _array(xp, a, shape, options))
     return found if is_python_scalar(scale) and scale == 1 else scale * found
 
 
-def beta(
-    xp: Any,
-    key: Any,
-    shape: Any = None,
-    a: Any = 1.0,
-    b: Any = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-) -> Any:
+def beta(xp: Any, key: Any, shape: Any = None, a: Any = 1.0, b: Any = 1.0, **options: Any) -> Any:
     """Return numbers of the beta distribution: the share that one of two gamma numbers has.
 
     The gradients with respect to ``a`` and ``b`` are implicit, through those of the two. Other
     parameters are as of ``normal``.
     """
-    shape, options, (a, b) = _settled("beta", xp, shape, dtype, device, a, b)
+    shape, options, (a, b) = _settled("beta", xp, shape, a, b, **options)
     keys = xp.random.split(key)
     one, two = (
         xp.random.loggamma(keys[..., i, :], _array(xp, each, shape, options))
@@ -221,15 +183,7 @@ def beta(
     return xp.random.expit(one - two)
 
 
-def dirichlet(
-    xp: Any,
-    key: Any,
-    alpha: Any,
-    shape: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-) -> Any:
+def dirichlet(xp: Any, key: Any, alpha: Any, shape: Any = None, **options: Any) -> Any:
     """Return numbers of Dirichlet distributions: the shares that gamma numbers have of their sum.
 
     Parameters
@@ -249,7 +203,7 @@ def dirichlet(
     """
     check_array("dirichlet", alpha, axes=1)
     full = None if shape is None else (*shape_of(shape), alpha.shape[-1])
-    full, options, (alpha,) = _settled("dirichlet", xp, full, dtype, device, alpha)
+    full, options, (alpha,) = _settled("dirichlet", xp, full, alpha, **options)
     logs = xp.random.loggamma(key, _array(xp, alpha, full, options))
     if not math.prod(full):
         return xp.exp(logs)
@@ -274,16 +228,14 @@ def truncated_normal(
     upper: Any = math.inf,
     loc: Any = 0.0,
     scale: Any = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    **options: Any,
 ) -> Any:
     """Return normal numbers from ``lower`` to ``upper``, which are bounds of the result.
 
     All four parameters have gradients. Others are as of ``normal``.
     """
     shape, options, given = _settled(
-        "truncated_normal", xp, shape, dtype, device, lower, upper, loc, scale
+        "truncated_normal", xp, shape, lower, upper, loc, scale, **options
     )
     lower, upper, loc, scale = given
     bounds = [

@@ -8,13 +8,13 @@ the shape, which jumps where another proposal is accepted.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any
 
-from agnograd.extend import Backend, device_of, in_full
+from agnograd.extend import Backend
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
-from agnograd_random.standard import draw, stacked
+from agnograd_random.standard import draw, draw_members
 
 __all__ = ["loggamma", "standard_gamma"]
 
@@ -73,26 +73,18 @@ def _through(g: Any, alpha: Any, out: Any, xp: Any) -> Any:
     return g * xp.where(positive, slope, xp.zeros_like(out))
 
 
-def _gamma_batch(name: str) -> Any:
+def _registered(name: str, forward: Callable[..., Any], rule: Callable[..., Any]) -> None:
     def batch(xp: Any, size: int, mapped: Set[str], key: Any, alpha: Any) -> Any:
-        """Give each member its own key, also where all have the same one."""
-        if "alpha" not in mapped:
-            alpha = in_full(xp, size, alpha)
-        if "key" not in mapped:
-            key = stacked(xp, size, key, device_of(alpha))
-        return getattr(xp.random, name)(key, alpha)
+        return draw_members(name, xp, size, mapped, key, alpha=alpha)
 
-    return batch
-
-
-for _name, _forward, _rule in (
-    ("standard_gamma", standard_gamma, _through),
-    ("loggamma", loggamma, _through_log),
-):
     ops.vjp(
-        f"random.{_name}(key, alpha, /)",
-        alpha=_rule,
-        forward=_forward,
-        batch=_gamma_batch(_name),
+        f"random.{name}(key, alpha, /)",
+        alpha=rule,
+        forward=forward,
+        batch=batch,
         pattern=lambda key, alpha: alpha * 1.0,
     )
+
+
+_registered("standard_gamma", standard_gamma, _through)
+_registered("loggamma", loggamma, _through_log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from numbers import Integral
 from operator import index
 from typing import Any
@@ -14,7 +14,7 @@ from agnograd_random._draws import DRAWS, Draws, Words
 from agnograd_random._exact import Arithmetic
 from agnograd_random.threefry import is_of_numbers, key_words
 
-__all__ = ["check_array", "check_count", "draw", "precision", "shape_of", "stacked"]
+__all__ = ["check_array", "check_count", "draw", "draw_members", "precision", "shape_of"]
 
 _MOST = 2**31  # elements of one key, whose places are int32
 
@@ -128,13 +128,18 @@ def draw(
     return xp.reshape(found, (*stack, *own))
 
 
-def stacked(xp: Any, size: int, key: Any, device: Any) -> Any:
-    """Return a key, which is the same for all members of a batch, once for each."""
-    if isinstance(key, Integral):
-        key = xp.random.key(key, device=device)
-    elif is_of_numbers(key):
-        key = xp.asarray(key, dtype=xp.uint32, device=device)
-    return in_full(xp, size, key)
+def draw_members(
+    name: str, xp: Any, size: int, mapped: Set[str], key: Any, **parameters: Any
+) -> Any:
+    """Return a draw of a batch: each member has its own numbers, also where all have one key."""
+    given = [each if of in mapped else in_full(xp, size, each) for of, each in parameters.items()]
+    if "key" not in mapped:
+        if isinstance(key, Integral):
+            key = xp.random.key(key, device=device_of(given[0]))
+        elif is_of_numbers(key):
+            key = xp.asarray(key, dtype=xp.uint32, device=device_of(given[0]))
+        key = in_full(xp, size, key)
+    return getattr(xp.random, name)(key, *given)
 
 
 def _registered(name: str, doc: str) -> None:

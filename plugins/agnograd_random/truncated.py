@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import Backend, device_of, in_full
+from agnograd.extend import Backend, device_of
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
-from agnograd_random.standard import draw, stacked
+from agnograd_random.standard import draw, draw_members
 from agnograd_random.threefry import is_of_numbers
 
 __all__ = ["standard_truncated_normal"]
@@ -53,10 +53,8 @@ def _upper(g: Any, key: Any, upper: Any, out: Any, xp: Any) -> Any:
 
 
 def _batch(xp: Any, size: int, mapped: Set[str], key: Any, lower: Any, upper: Any) -> Any:
-    lower = lower if "lower" in mapped else in_full(xp, size, lower)
-    upper = upper if "upper" in mapped else in_full(xp, size, upper)
-    key = key if "key" in mapped else stacked(xp, size, key, device_of(lower))
-    return xp.random.standard_truncated_normal(key, lower, upper)
+    name = "standard_truncated_normal"
+    return draw_members(name, xp, size, mapped, key, lower=lower, upper=upper)
 
 
 ops.vjp(

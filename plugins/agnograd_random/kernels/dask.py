@@ -101,11 +101,9 @@ def _order(first: Any, second: Any, places: Any) -> Any:
     return host.order(np.asarray([first, second]).reshape(2), places.size)
 
 
-def exp(x: Any) -> Any:
-    """Compute ``Arithmetic.exp``."""
-    return da.core.elemwise(host.exp, x, dtype=x.dtype)
+def _elementwise(function: Callable[..., Any], x: Any) -> Any:
+    return da.core.elemwise(function, x, dtype=x.dtype)
 
 
-def expit(x: Any) -> Any:
-    """Compute ``Arithmetic.expit``."""
-    return da.core.elemwise(host.expit, x, dtype=x.dtype)
+exp = partial(_elementwise, host.exp)
+expit = partial(_elementwise, host.expit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -111,14 +111,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
         *given, shape = (*args, ()) if len(args) == DRAWS[name] else args
         arrays = [each for each in (key, *given) if isinstance(each, jax.Array)]
         if _on_host(*arrays, device=device):
-            if name != "bits" and not given:
-                bits = standard.precision(name, dtype, given, xp)
-                dtype = np.float64 if bits == 64 else np.float32
             like = arrays[0].sharding if device is None and arrays else device
-            key = np.asarray(key) if isinstance(key, jax.Array) else key
-            given = [np.asarray(each) for each in given]
-            last = () if given else (shape,)
-            found = host.draw(name, key, *given, *last, dtype=dtype)
+            found = host.drawn(name, key, given, shape, standard.precision(name, dtype, given, xp))
             return jnp.asarray(found) if like is None else jax.device_put(found, like)
         # Constants of a program of NumPy's arrays that JAX compiles are NumPy's.
         key = jnp.asarray(key) if isinstance(key, np.ndarray) else key
@@ -178,14 +172,8 @@ def _elementwise(name: str, xp: Any, x: Any) -> Any:
     return getattr(Apart(xp, 8 * x.dtype.itemsize), name)(_opaque(x))
 
 
-def exp(xp: Any, x: Any) -> Any:
-    """Compute ``Arithmetic.exp``."""
-    return _elementwise("exp", xp, x)
-
-
-def expit(xp: Any, x: Any) -> Any:
-    """Compute ``Arithmetic.expit``."""
-    return _elementwise("expit", xp, x)
+exp = partial(_elementwise, "exp")
+expit = partial(_elementwise, "expit")
 
 
 def scaled(x: Any, loc: Any, scale: Any) -> Any:

@@ -6,20 +6,19 @@ Words are made in place, and what only a few elements need is computed for these
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from agnograd.extend import switch
-from agnograd_random import _coefficients as coefficients
 from agnograd_random._draws import DRAWS, Draws
 from agnograd_random._exact import Arithmetic
 from agnograd_random.standard import check_count, precision, shape_of
 from agnograd_random.threefry import PARITY, ROTATIONS, key_words
 
-__all__ = ["Words", "draw", "elements", "exp", "expit", "order"]
+__all__ = ["Words", "draw", "drawn", "elements", "exp", "expit", "order"]
 
 # How many numbers are drawn at a time: so many stay in a cache.
 DRAWN_ELEMENTS = switch("DRAWN_ELEMENTS", 2**14, least=2**4, most=2**62, module=__name__)
@@ -88,8 +87,6 @@ class InBlocks(Arithmetic):
 
     def log_of_normal(self, x: Any) -> Any:
         """Return the logarithm of positive normal numbers, in place."""
-        single = self.bits == 32
-        ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
         f, exponent = self.parts(x)
         low = (f < _ROOT_HALF).astype(x.dtype)
         exponent -= low
@@ -99,27 +96,26 @@ class InBlocks(Arithmetic):
         s = np.add(f, 2.0, out=low)
         np.divide(f, s, out=s)
         z = s * s
-        last = self.polynomial(coefficients.LOG_32 if single else coefficients.LOG_64, z)
+        last = self.polynomial(self.of.log, z)
         last *= z
         half = np.multiply(f, f, out=z)
         half *= 0.5
         last += half
         last *= s
-        last += np.multiply(exponent, ln2[1], out=s)
+        last += np.multiply(exponent, self.of.ln2[1], out=s)
         half -= last
         half -= f
-        exponent *= ln2[0]
+        exponent *= self.of.ln2[0]
         exponent -= half
         return exponent
 
     def tail_quantile(self, p: Any) -> Any:
         """Return the normal quantile; that of tails is computed for these only."""
-        middle, _, _ = self._fractions()
         q = 0.5 - p
         r = q * q
         np.subtract(0.180625, r, out=r)
-        found = self.polynomial(middle[0], r)
-        found /= self.polynomial(middle[1], r)
+        found = self.polynomial(self.of.middle[0], r)
+        found /= self.polynomial(self.of.middle[1], r)
         found *= q
         far = np.flatnonzero(q > 0.425)
         found[far] = self.far_quantile(p[far])
@@ -127,12 +123,11 @@ class InBlocks(Arithmetic):
 
     def far_quantile(self, p: Any) -> Any:
         """Return the quantile of tails, most of which are not among the farthest ones."""
-        _, far, farther = self._fractions()
         r = np.sqrt(-self.log_of_normal(p))
-        found = self.fraction(far, r - 1.6)
+        found = self.fraction(self.of.far, r - 1.6)
         beyond = np.flatnonzero(~(r <= 5.0))
         if beyond.size:
-            found[beyond] = self.fraction(farther, r[beyond] - 5.0)
+            found[beyond] = self.fraction(self.of.farther, r[beyond] - 5.0)
         return found
 
     def accepted(
@@ -204,9 +199,15 @@ def _blocks(key: tuple[Any, Any], keys: int, count: int) -> Iterator[tuple[slice
 def draw(name: str, key: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return what a draw of ``DRAWS`` makes of a key: see ``standard.draw``."""
     *given, shape = (*args, ()) if len(args) == DRAWS[name] else args
+    return drawn(name, key, given, shape, precision(name, dtype, given, np))
+
+
+def drawn(name: str, key: Any, given: Sequence[Any], shape: Any, bits: int) -> Any:
+    """Return a draw of so many bits; of other libraries' arrays that share memory with NumPy's."""
+    key = np.asarray(key) if hasattr(key, "dtype") else key
+    given = [np.asarray(each) for each in given]
     words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
     stack = words[0].shape if getattr(key, "ndim", 1) > 1 else ()
-    bits = precision(name, dtype, given, np)
     shape = given[0].shape if given else (*stack, *shape_of(shape))
     check_count(name, math.prod(shape[len(stack) :]))
     draws = _DRAWS[bits]

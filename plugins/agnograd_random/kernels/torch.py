@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from agnograd.extend import Backend
-from agnograd_random import standard
+from agnograd_random import standard, vectors
 from agnograd_random._draws import DRAWS
 from agnograd_random._exact import Arithmetic
 from agnograd_random.kernels import numpy as host
 
-__all__ = ["exp", "expit"]
+__all__ = ["exp", "expit", "factor"]
 
 
 class Tensors(Arithmetic):
@@ -49,13 +50,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
         here = device is None or torch.device(device).type == "cpu"
         if not (here and all(map(_is_on_host, tensors))):
             return standard.draw(name, Tensors, xp, backend, key, given, shape, dtype, device)
-        if name != "bits" and not given:
-            bits = standard.precision(name, dtype, given, xp)
-            dtype = np.float64 if bits == 64 else np.float32
-        key = key.numpy() if isinstance(key, torch.Tensor) else key
-        last = () if given else (shape,)
-        arrays = [each.numpy() for each in given]
-        return torch.from_numpy(host.draw(name, key, *arrays, *last, dtype=dtype))
+        bits = standard.precision(name, dtype, given, xp)
+        return torch.from_numpy(host.drawn(name, key, given, shape, bits))
 
     return kernel
 
@@ -68,11 +64,12 @@ def _elementwise(name: str, xp: Any, x: Any) -> Any:
     return getattr(Tensors(xp, 8 * x.dtype.itemsize), name)(x)
 
 
-def exp(xp: Any, x: Any) -> Any:
-    """Compute ``Arithmetic.exp``."""
-    return _elementwise("exp", xp, x)
+exp = partial(_elementwise, "exp")
+expit = partial(_elementwise, "expit")
 
 
-def expit(xp: Any, x: Any) -> Any:
-    """Compute ``Arithmetic.expit``."""
-    return _elementwise("expit", xp, x)
+def factor(backend: Backend, x: Any) -> Any:
+    """Compute ``vectors.factor`` by NumPy: on processors PyTorch rounds some roots wrongly."""
+    if not _is_on_host(x):
+        return NotImplemented
+    return torch.from_numpy(vectors.factor(np, backend, x.numpy()))
