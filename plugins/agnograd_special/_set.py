@@ -24,18 +24,8 @@ BACKENDS = ("cupy", "dask", "jax", "numpy", "torch")
 
 MODULES = (
     *("bessel", "bessel01", "densities", "differences", "elliptic", "error", "exponential"),
-    *(
-        "factorials",
-        "fisher",
-        "gamma",
-        "hypergeometric",
-        "information",
-        "legendre",
-        "polynomials",
-        "power",
-        "reductions",
-    ),
-    *("shapes", "statistical", "student", "zeta"),
+    *("factorials", "fisher", "gamma", "hypergeometric", "information", "legendre"),
+    *("polynomials", "power", "reductions", "shapes", "statistical", "student", "zeta"),
 )
 
 ops = OpSet(

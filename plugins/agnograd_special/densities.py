@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd_special._series import floats, times
+from agnograd_special._series import floats, polynomial, times
 from agnograd_special._set import needed
 from agnograd_special.differences import psi_rise
 
@@ -26,20 +26,15 @@ _DEVIANCE = [(-1) ** (k + 1) / (k + 2) for k in range(26)]
 
 def _in_squares(a: Any, coefficients: tuple[float, ...]) -> Any:
     """Return the sum of ``coefficients[k] * a**(-2 k)``."""
-    square, total = 1.0 / (a * a), coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        total = total * square + coefficient
-    return total
+    return polynomial(1.0 / (a * a), coefficients)
 
 
 def _deviance(t: Any, ratio: Any, xp: Any) -> Any:
     """Return ``log(1 + t) - t``, where ``ratio`` is 1 + t."""
     near = xp.abs(t) < 0.25
     inside = xp.where(near, t, 0.0)
-    total = _DEVIANCE[-1]
-    for coefficient in _DEVIANCE[-2::-1]:
-        total = total * inside + coefficient
-    return xp.where(near, inside * inside * total, xp.log(xp.where(near, 1.0, ratio)) - t)
+    series = inside * inside * polynomial(inside, _DEVIANCE)
+    return xp.where(near, series, xp.log(xp.where(near, 1.0, ratio)) - t)
 
 
 def log_over_psi(a: Any, x: Any, xp: Any) -> Any:

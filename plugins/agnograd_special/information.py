@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from agnograd.extend import is_complex, is_tracked
@@ -15,35 +16,6 @@ __all__: list[str] = []
 # -- x log(y), which is 0 where x is 0 -------------------------------------------------------------
 
 
-def _xlogy(xp: Any, x: Any, y: Any) -> Any:
-    x, y = floats(xp, x, y)
-    nothing = xp.logical_and(x == 0.0, xp.logical_not(xp.isnan(y)))
-    return xp.where(nothing, 0.0, x * xp.log(xp.where(nothing, 1.0, y)))
-
-
-def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
-    x, y = floats(xp, x, y)
-    nothing = xp.logical_and(x == 0.0, xp.logical_not(xp.isnan(y)))
-    return xp.where(nothing, 0.0, x * xp.log1p(xp.where(nothing, 0.0, y)))
-
-
-def _xlogy_x(x: Any, y: Any, xp: Any) -> Any:
-    # Where x is 0 and the logarithm is none, the function is 0 by convention, and so is this.
-    x, y = floats(xp, x, y)
-    if is_complex(y.dtype, xp):
-        return xp.log(y)
-    nothing = xp.logical_and(x == 0.0, y <= 0.0)
-    return xp.where(nothing, 0.0, xp.log(xp.where(nothing, 1.0, y)))
-
-
-def _xlog1py_x(x: Any, y: Any, xp: Any) -> Any:
-    x, y = floats(xp, x, y)
-    if is_complex(y.dtype, xp):
-        return xp.log1p(y)
-    nothing = xp.logical_and(x == 0.0, y <= -1.0)
-    return xp.where(nothing, 0.0, xp.log1p(xp.where(nothing, 0.0, y)))
-
-
 def _quotient(x: Any, y: Any, xp: Any) -> Any:
     """Return x / y, which is 0 where x is 0, whatever y is.
 
@@ -54,10 +26,29 @@ def _quotient(x: Any, y: Any, xp: Any) -> Any:
     return xp.where(nothing, 0.0, x) / xp.where(nothing, 1.0, y)
 
 
-elementwise("xlogy(x, y, /)", _xlogy, x=_xlogy_x, y=_quotient)
-elementwise(
-    "xlog1py(x, y, /)", _xlog1py, x=_xlog1py_x, y=lambda x, y, xp: _quotient(x, 1.0 + y, xp)
-)
+def _times_log(name: str, log: str, start: float, by_y: Callable[..., Any]) -> None:
+    """Register x times a logarithm of the standard, which begins at ``start`` and is 0 1 later."""
+    unused = start + 1.0
+
+    def formula(xp: Any, x: Any, y: Any) -> Any:
+        x, y = floats(xp, x, y)
+        nothing = xp.logical_and(x == 0.0, xp.logical_not(xp.isnan(y)))
+        return xp.where(nothing, 0.0, x * getattr(xp, log)(xp.where(nothing, unused, y)))
+
+    def by_x(x: Any, y: Any, xp: Any) -> Any:
+        # Where x is 0 and the logarithm is none, the function is 0 by convention, and so is this.
+        x, y = floats(xp, x, y)
+        function = getattr(xp, log)
+        if is_complex(y.dtype, xp):
+            return function(y)
+        nothing = xp.logical_and(x == 0.0, y <= start)
+        return xp.where(nothing, 0.0, function(xp.where(nothing, unused, y)))
+
+    elementwise(f"{name}(x, y, /)", formula, x=by_x, y=by_y)
+
+
+_times_log("xlogy", "log", 0.0, _quotient)
+_times_log("xlog1py", "log1p", -1.0, lambda x, y, xp: _quotient(x, 1.0 + y, xp))
 
 # -- entropies -------------------------------------------------------------------------------------
 
