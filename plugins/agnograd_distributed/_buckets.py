@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 from typing import Any, NamedTuple
+
+from agnograd_memory import nbytes
 
 __all__ = ["Bucket", "bytes_in", "in_buckets"]
 
@@ -36,10 +37,10 @@ def in_buckets(
     """Yield buckets of leaves in an order, none larger than ``bucket`` bytes unless one leaf is.
 
     The first one has at most ``first`` bytes, so that it leaves early, and the last one has hardly
-    more, so that little is left to be sent when the pass is done. Arrays of ``leaves`` have a
-    ``shape`` and a ``dtype``; a bucket ends where the dtype changes.
+    more, so that little is left to be sent when the pass is done. A bucket ends where the dtype
+    changes.
     """
-    sizes = {each: prod(leaves[each].shape) * _itemsize(leaves[each].dtype) for each in order}
+    sizes = {each: nbytes(leaves[each]) for each in order}
     last, left = len(order), first  # where the last bucket begins
     while last and left > 0:
         last -= 1
@@ -56,12 +57,3 @@ def in_buckets(
         dtype = leaves[number].dtype
     if numbers:
         yield Bucket(tuple(numbers), total)
-
-
-def _itemsize(dtype: Any) -> int:
-    """Return the bytes of an element; every library's name of a dtype ends with its bits."""
-    size = getattr(dtype, "itemsize", None)
-    if isinstance(size, int):
-        return size
-    digits = str(dtype)[len(str(dtype).rstrip("0123456789")) :]
-    return int(digits or 8) // 8

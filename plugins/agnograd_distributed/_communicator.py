@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NoReturn
 
 from agnograd.errors import AgnogradError
 from agnograd.extend import backend_of, device_of
@@ -230,10 +230,21 @@ class Communicator:
         waiting = frozenset(each for each in range(self.size) if self._waits(each))
         late = waiting if leaving else self._unread & waiting
         if late:
-            reason = not_taken(min(late), self.rank)
-            self.fail(reason)
-            raise CommunicationError(reason)
+            self._give_up(not_taken(min(late), self.rank))
         self._unread, self._next_look = waiting, now + self.timeout
+
+    def _check_called(self, source: int, called: str, what: str) -> None:
+        """Raise on all ranks if another one calls something else."""
+        if called != what:
+            self._give_up(
+                f"rank {source} calls {called}, but rank {self.rank} calls {what}; all ranks must "
+                "call the same"
+            )
+
+    def _give_up(self, reason: str) -> NoReturn:
+        """Let all ranks raise."""
+        self.fail(reason)
+        raise CommunicationError(reason)
 
     def check_rank(self, what: str, rank: int) -> None:
         """Raise unless a rank exists."""

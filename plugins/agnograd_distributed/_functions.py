@@ -8,7 +8,7 @@ import optree
 
 import agnograd as ag
 from agnograd_distributed._communicator import CommunicationError, Communicator
-from agnograd_distributed.kernels.host import divided, from_host, joined, to_host
+from agnograd_distributed.kernels.host import empty_like, from_host, joined, parted, to_host
 
 __all__ = ["broadcast", "check_same", "mean", "shard"]
 
@@ -49,7 +49,8 @@ def mean(grads: Any, comm: Communicator, *, weight: float | None = None) -> Any:
         places = [index for index, each in enumerate(hosts) if each.dtype == dtype]
         flat = joined([hosts[each] for each in places])
         flat *= weights[comm.rank] / total
-        means = divided(comm.all_sum(flat), [leaves[each] for each in places])
+        means = [empty_like(hosts[each]) for each in places]
+        parted(comm.all_sum(flat), means)
         for place, each in zip(places, means, strict=True):
             leaves[place] = from_host(each, leaves[place])
     return optree.tree_unflatten(structure, leaves)

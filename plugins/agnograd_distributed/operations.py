@@ -208,83 +208,70 @@ def halo(
     return xp.moveaxis(xp.concat([before, rows, after], axis=0), 0, axis)
 
 
-ops.linear(
+def _registered(signature: str, **declared: Any) -> None:
+    """Register a collective, whose rule is a collective of all ranks as well."""
+    ops.linear(signature, pattern="values", effects=True, **declared)
+
+
+_registered(
     "dist.all_sum(x, /, comm)",
     x=lambda g, comm, xp: xp.dist.all_sum(g, comm),
     forward=all_sum,
-    pattern="values",
-    effects=True,
     batch=lambda xp, x, comm: xp.dist.all_sum(x, comm),
 )
-ops.linear(
+_registered(
     "dist.all_gather(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.reduce_scatter(g, comm, axis=axis),
     forward=all_gather,
-    pattern="values",
-    effects=True,
     batch="axis",
 )
-ops.linear(
+_registered(
     "dist.reduce_scatter(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.all_gather(g, comm, axis=axis),
     forward=reduce_scatter,
-    pattern="values",
-    effects=True,
     batch="axis",
 )
-ops.linear(
+_registered(
     "dist.all_to_all(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.all_to_all(g, comm, axis=axis),
     forward=all_to_all,
-    pattern="values",
-    effects=True,
     batch="axis",
 )
-ops.linear(
+_registered(
     "dist.broadcast(x, /, comm, *, root=0)",
     x=lambda g, comm, root, xp: xp.dist.sum_to(g, comm, root=root),
     forward=broadcast,
-    pattern="values",
-    effects=True,
     batch=lambda xp, x, comm, root: xp.dist.broadcast(x, comm, root=root),
 )
-ops.linear(
+_registered(
     "dist.sum_to(x, /, comm, *, root=0)",
     x=lambda g, comm, root, xp: xp.dist.broadcast(g, comm, root=root),
     forward=sum_to,
-    pattern="values",
-    effects=True,
     batch=lambda xp, x, comm, root: xp.dist.sum_to(x, comm, root=root),
 )
-ops.linear(
+_registered(
     "dist.shift(x, /, comm, offset=1, *, periodic=False)",
     x=lambda g, comm, offset, periodic, xp: xp.dist.shift(g, comm, -offset, periodic=periodic),
     forward=shift,
-    pattern="values",
-    effects=True,
     batch=lambda xp, x, comm, offset, periodic: xp.dist.shift(x, comm, offset, periodic=periodic),
 )
 # Both transposes name a token of this rank, `out` or the cotangent `g`: so second derivatives reach
 # what they record. Their values do not matter.
-ops.linear(
+_registered(
     "dist.send(x, /, comm, to)",
     x=lambda g, out, x_shape, x_dtype, comm, to, xp: xp.dist.recv(
         out + g, comm, to, shape=x_shape, dtype=x_dtype
     ),
     forward=send,
     casts=True,
-    pattern="values",
-    effects=True,
     batch=lambda xp, size, x, comm, to: xp.broadcast_to(xp.dist.send(x, comm, to), (size,)),
 )
-ops.linear(
+_registered(
     "dist.recv(token, /, comm, source, *, shape=None, dtype=None)",
     token=lambda g, token_shape, token_dtype, comm, source, xp: _spread(
         xp.dist.send(g, comm, source), token_shape, token_dtype, xp
     ),
     forward=recv,
-    pattern="values",
-    effects=True,
     batch=lambda xp, size, token, comm, source, shape, dtype: xp.dist.recv(
         token,
         comm,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from agnograd.extend import backend_of, device_of
 
 __all__ = [
     "Host",
-    "divided",
     "dtype_of",
     "empty_like",
     "from_bytes",
@@ -107,16 +105,6 @@ def pieces(arrays: Sequence[Host], start: int, stop: int) -> Iterator[tuple[Host
         if first < last:
             yield each.reshape(-1)[first - begin : last - begin], slice(first, last)
         begin += each.size
-
-
-def divided(flat: Host, like: Sequence[Any]) -> list[Host]:
-    """Return parts of a flat array, each in memory of its own, with the shapes of other arrays."""
-    found, start = [], 0
-    for each in like:
-        stop = start + math.prod(each.shape)
-        found.append(flat[start:stop].reshape(tuple(each.shape)).copy())
-        start = stop
-    return found
 
 
 def total_of(arrays: Sequence[Any], like: Any) -> Host:

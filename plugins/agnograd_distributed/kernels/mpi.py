@@ -78,11 +78,7 @@ class MPI(Communicator):
         for source in range(self.size):
             if source != self.rank:
                 called, found[source] = self._from(source, _GATHER, f"did not come to {what}")
-                if called != what:
-                    self._give_up(
-                        f"rank {source} calls {called}, but rank {self.rank} calls {what}; all "
-                        "ranks must call the same"
-                    )
+                self._check_called(source, called, what)
         return found
 
     def _sum(self, host: Host, what: str) -> Host:
@@ -130,10 +126,6 @@ class MPI(Communicator):
     def _check(self) -> None:
         if self._failure is not None:
             raise CommunicationError(self._failure)
-
-    def _give_up(self, reason: str) -> None:
-        self.fail(reason)
-        raise CommunicationError(reason)
 
     def _tell(self, message: Any, tag: int) -> None:
         others = [each for each in range(self.size) if each != self.rank]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from agnograd_distributed._communicator import CommunicationError, Communicator, communicator
+from agnograd_distributed._communicator import Communicator, communicator
 from agnograd_distributed.kernels.host import Host
 
 __all__ = ["NCCL"]
@@ -132,8 +132,7 @@ class NCCL(Communicator):
         """Stop what runs on the device, and let all ranks raise."""
         self._made.abort()
         self._made = None
-        self.fail(reason)
-        raise CommunicationError(reason)
+        super()._give_up(reason)
 
     def _all_to_all(self, source: Any, result: Any, count: int, kind: int, stream: int) -> None:
         """Send a part to each rank, and receive one from each, in one go."""

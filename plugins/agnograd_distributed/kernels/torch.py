@@ -84,9 +84,7 @@ class Torch(Communicator):
         for source in range(self.size):
             late = f"rank {source} did not come to {what}"
             called, each = pickle.loads(self._wait(f"{self._rounds}/{source}", late))
-            if called != what:
-                reason = f"rank {source} calls {called}, but rank {self.rank} calls {what}"
-                self._give_up(f"{reason}; all ranks must call the same")
+            self._check_called(source, called, what)
             found.append(each)
         return found
 
