@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from array_api_compat import array_namespace
-
 import agnograd as ag
 from agnograd.extend import hookimpl
+from agnograd_clip import norm
 from agnograd_graph._drawing import Box, Drawing
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Graph:
     def backward_postprocess(self, op: Call, grad_outputs: Sequence[Any]) -> None:
         """Note how large the gradients of an op's results are; no value is waited for."""
         # Of several passes the last one counts.
-        self._squares[op] = [_norm(g) for g in grad_outputs if g is not None]
+        self._squares[op] = [norm(g) for g in grad_outputs if g is not None]
 
     def draw(self, *outputs: ag.Variable) -> Drawing:
         """Return a drawing of all that values depend on."""
@@ -72,9 +71,9 @@ class Graph:
                 value = self._values.get(node.op, value)
                 norms = self._squares.get(node.op, norms)
             elif node.variable is not None and node.variable.grad is not None:
-                norms = [_norm(node.variable.grad.data)]
-            norm = sum(float(each) ** 2 for each in norms) ** 0.5 if norms else None
-            boxes.append(Box(number, info.kind, info.name, value, info.saved, norm))
+                norms = [norm(node.variable.grad.data)]
+            size = sum(float(each) ** 2 for each in norms) ** 0.5 if norms else None
+            boxes.append(Box(number, info.kind, info.name, value, info.saved, size))
         return Drawing(tuple(sorted(boxes)), graph.edges)
 
 
@@ -105,12 +104,3 @@ def _numbered(outputs: Sequence[ag.Variable], graph: ag.autodiff.Graph) -> dict[
 
 def _value(shape: tuple[int, ...], dtype: Any) -> str:
     return f"{tuple(shape)} {str(dtype).rpartition('.')[2]}"
-
-
-def _norm(g: Any) -> Any:
-    """Return the norm of a gradient, a 0-d array, in float32 or wider."""
-    xp = array_namespace(g)
-    size = xp.abs(g)
-    if xp.finfo(size.dtype).bits < 32:  # whose squares overflow soon
-        size = xp.astype(size, xp.float32)
-    return xp.sqrt(xp.sum(size * size))

@@ -91,8 +91,7 @@ class Scale(Uncopied):
     def gradient_ready(self, grad: Any) -> None:
         """Note whether a leaf's gradient overflowed."""
         if self._passes.listening:
-            xp = array_namespace(grad)
-            self._passes.finite.append(xp.all(xp.isfinite(grad)))
+            self._passes.finite.append(_is_finite(grad))
 
     def backward(self, loss: ag.Variable, **options: Any) -> None:
         """Run a backward pass of the scaled loss; several of them add up until the next step.

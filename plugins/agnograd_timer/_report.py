@@ -84,11 +84,9 @@ def write_trace(
     first = {c: min(start for _, clock, start, *_ in events if clock is c) for c in clocks}
     rows += [
         {
-            "name": row.name,
-            "cat": "pass" if row.kind == "passes" else row.kind,
-            "ph": "X",
-            "ts": (start - first[clock]) * 1e6,
-            "dur": (stop - start) * 1e6,
+            **_span(
+                row.name, "pass" if row.kind == "passes" else row.kind, start, stop, first[clock]
+            ),
             "pid": clocks.index(clock),
             "tid": thread,
             "args": {"shapes": str(tuple(map(tuple, row.shapes)))},
@@ -100,19 +98,14 @@ def write_trace(
     for line, (name, theirs) in enumerate(others.items()):
         place = {"pid": host, "tid": line}
         rows.append({"name": "thread_name", "ph": "M", **place, "args": {"name": name}})
-        rows += [
-            {
-                "name": what,
-                "cat": name,
-                "ph": "X",
-                "ts": (start - begin) * 1e6,
-                "dur": (stop - start) * 1e6,
-                **place,
-            }
-            for what, start, stop in theirs
-        ]
+        rows += [_span(what, name, start, stop, begin) | place for what, start, stop in theirs]
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(text, encoding="utf-8")
+
+
+def _span(name: str, kind: str, start: float, stop: float, begin: float) -> dict[str, Any]:
+    microseconds = {"ts": (start - begin) * 1e6, "dur": (stop - start) * 1e6}
+    return {"name": name, "cat": kind, "ph": "X", **microseconds}
 
 
 def chart(tables: dict[str, dict[str, Any]], top: int) -> Figure:
