@@ -8,7 +8,7 @@ from typing import Any
 
 from agnograd.extend import device_of, is_python_scalar
 
-__all__ = ["floats", "patched", "polynomial", "times"]
+__all__ = ["floats", "patched", "patched_even", "polynomial", "times"]
 
 _INEXACT = ("real floating", "complex floating")
 
@@ -57,6 +57,13 @@ def patched(
     near = xp.abs(x) < bound
     inside = polynomial(xp.where(near, x, 0.0), series)
     return xp.where(near, inside, formula(xp.where(near, 1.0, x)))
+
+
+def patched_even(x: Any, series: Sequence[float], formula: Callable[[Any], Any], xp: Any) -> Any:
+    """Return an even function by a formula, but near 0 by a power series in x**2."""
+    near = xp.abs(x) < 1.0
+    inside = xp.where(near, x, 0.0)
+    return xp.where(near, polynomial(inside * inside, series), formula(xp.where(near, 1.0, x)))
 
 
 def times(x: Any, factor: Any, xp: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
+from inspect import Parameter, Signature
 from typing import Any
 
 from agnograd.extend import Backend, OpSet
@@ -13,10 +14,12 @@ __all__ = [
     "FORMULAS",
     "NEEDED",
     "by_formula",
+    "by_vjp",
     "elementwise",
+    "inverse",
+    "minus",
     "needed",
     "ops",
-    "several",
     "through_host",
 ]
 
@@ -61,11 +64,46 @@ def needed(signature: str, formula: Callable[..., Any], **rules: Any) -> None:
     ops.elementwise(f"special.{signature}", forward=forward, **rules)
 
 
-def several(signature: str, **rules: Any) -> None:
-    """Register an element-wise function with several results."""
+def minus(density: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the negative of a rule, which asks for the same."""
+
+    @wraps(density)
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        return -density(*args, **kwargs)
+
+    return rule
+
+
+def inverse(
+    signature: str, density: Callable[..., Any], sign: float = 1.0, **by_shape: Any
+) -> None:
+    """Register the inverse of a distribution function, or of one minus it, whose sign is -1.
+
+    Rules are those of the function, whose last argument is the inverse's result, by its argument
+    and its shapes: where a shape moves, the function's value stays. Reasons stay, too.
+    """
+    *shapes, probability, _ = signature.partition("(")[2].split(", ")
+    names = (*shapes, "out", "xp")
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+
+    def at_result(rule: Callable[..., Any]) -> Callable[..., Any]:
+        rule.__signature__ = Signature(  # type: ignore[attr-defined]
+            [Parameter(name, kind) for name in names]
+        )
+        return rule
+
+    def moves(rule: Callable[..., Any]) -> Callable[..., Any]:
+        return at_result(lambda *args: -rule(*args) / density(*args))
+
+    rules = {each: by if isinstance(by, str) else moves(by) for each, by in by_shape.items()}
+    rules[probability] = at_result(lambda *args: sign / density(*args))
+    elementwise(signature, None, **rules)
+
+
+def by_vjp(signature: str, **declared: Any) -> None:
+    """Register an element-wise function of several results, or of complex ones of real arrays."""
     name = signature.partition("(")[0]
-    options = {"outputs": "several", "batch": "elementwise"}
-    ops.vjp(f"special.{signature}", forward=through_host(name), **options, **rules)
+    ops.vjp(f"special.{signature}", forward=through_host(name), batch="elementwise", **declared)
 
 
 def by_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from agnograd.errors import MissingRuleError
 from agnograd.extend import conjugate_if_complex, is_complex, is_python_scalar
 from agnograd_special._series import floats, times
-from agnograd_special._set import elementwise, ops, several, through_host
+from agnograd_special._set import by_vjp, elementwise
 from agnograd_special.gamma import INTEGER
 
 __all__: list[str] = []
@@ -61,13 +61,7 @@ elementwise("ive(v, z, /)", v=_ORDER, z=_ive_z)
 def _hankel(name: str) -> None:
     """Register a Hankel function, whose result is complex where z is real, too."""
     slope = _cylinder(name)
-    ops.vjp(
-        f"special.{name}(v, z, /)",
-        v=_ORDER,
-        z=lambda g, v, z, xp: g * xp.conj(slope(v, z, xp)),
-        forward=through_host(name),
-        batch="elementwise",
-    )
+    by_vjp(f"{name}(v, z, /)", v=_ORDER, z=lambda g, v, z, xp: g * xp.conj(slope(v, z, xp)))
 
 
 _hankel("hankel1")
@@ -93,12 +87,7 @@ def _spherical(name: str, below: float, above: float) -> None:
         order, _ = floats(xp, n, z)
         return ((below * order) * lower + (above * (order + 1.0)) * upper) / (2.0 * order + 1.0)
 
-    ops.elementwise(
-        f"special.{name}(n, z, derivative=False)",
-        n=INTEGER,
-        z=rule,
-        forward=through_host(name),
-    )
+    elementwise(f"{name}(n, z, derivative=False)", n=INTEGER, z=rule)
 
 
 _spherical("spherical_jn", 1.0, -1.0)
@@ -132,4 +121,4 @@ def _airy_z(g: Any, z: Any, out: Any, xp: Any) -> Any:
     return (each[0] + each[1]) + (each[2] + each[3])
 
 
-several("airy(z, /)", z=_airy_z)
+by_vjp("airy(z, /)", outputs="several", z=_airy_z)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd_special._series import polynomial
+from agnograd_special._series import patched_even, polynomial
 from agnograd_special._set import elementwise
 
 __all__: list[str] = []
@@ -16,20 +16,13 @@ _ALTERNATING = [(-1) ** k * each for k, each in enumerate(_EVEN)]
 _NEAR = 1.0
 
 
-def _j1_by_x(x: Any, xp: Any) -> Any:
-    """Return J1(x) / x."""
-    return _over(x, _ALTERNATING, lambda x: xp.special.j1(x) / x, xp)
+def _j1_x(x: Any, xp: Any) -> Any:
+    return xp.special.j0(x) - patched_even(x, _ALTERNATING, lambda x: xp.special.j1(x) / x, xp)
 
 
 def _i1_by_x(x: Any, xp: Any) -> Any:
     """Return I1(x) / x."""
-    return _over(x, _EVEN, lambda x: xp.special.i1(x) / x, xp)
-
-
-def _over(x: Any, series: list[float], quotient: Any, xp: Any) -> Any:
-    near = xp.abs(x) < _NEAR
-    inside = xp.where(near, x, 0.0)
-    return xp.where(near, polynomial(inside * inside, series), quotient(xp.where(near, _NEAR, x)))
+    return patched_even(x, _EVEN, lambda x: xp.special.i1(x) / x, xp)
 
 
 def _i1e_by_x(x: Any, xp: Any) -> Any:
@@ -91,7 +84,7 @@ def _k1e_x(x: Any, out: Any, xp: Any) -> Any:
 
 # Orders 0 and 1 (DLMF 10.6.2, 10.6.3, 10.29.2, 10.29.3)
 elementwise("j0(x, /)", x=lambda x, xp: -xp.special.j1(x))
-elementwise("j1(x, /)", x=lambda x, xp: xp.special.j0(x) - _j1_by_x(x, xp))
+elementwise("j1(x, /)", x=_j1_x)
 elementwise("y0(x, /)", x=lambda x, xp: -xp.special.y1(x))
 elementwise("y1(x, /)", x=lambda x, out, xp: xp.special.y0(x) - out / x)
 elementwise("i0(x, /)", x=lambda x, xp: xp.special.i1(x))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise, needed, several
+from agnograd_special._set import by_vjp, elementwise, needed
 
 __all__: list[str] = []
 
@@ -113,4 +113,4 @@ def _ellipj_u(g: Any, u: Any, m: Any, out: Any, xp: Any) -> Any:
     return g[0] * cn * dn - g[1] * sn * dn - g[2] * m * sn * cn + g[3] * dn
 
 
-several("ellipj(u, m, /)", u=_ellipj_u, m="the parameter's has no rule here")
+by_vjp("ellipj(u, m, /)", outputs="several", u=_ellipj_u, m="the parameter's has no rule here")

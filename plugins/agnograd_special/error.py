@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd.extend import conjugate_if_complex, is_complex, is_tracked
 from agnograd_special._series import floats, polynomial, times
-from agnograd_special._set import elementwise, ops, several, through_host
+from agnograd_special._set import by_vjp, elementwise
 
 __all__: list[str] = []
 
@@ -86,12 +86,7 @@ elementwise("erfinv(y, /)", y=lambda out, xp: xp.exp(out * out) / SLOPE)
 elementwise("erfcinv(y, /)", y=lambda out, xp: -xp.exp(out * out) / SLOPE)
 elementwise("dawsn(x, /)", x=_dawsn_x)
 # The result is complex where z is real, too: then the gradient is that of the real part.
-ops.vjp(
-    "special.wofz(z, /)",
-    z=_wofz_z,
-    forward=through_host("wofz"),
-    batch="elementwise",
-)
+by_vjp("wofz(z, /)", z=_wofz_z)
 
 # The normal distribution (DLMF 7.18, 26.2 of A&S)
 elementwise("ndtr(x, /)", x=lambda x, xp: PEAK * _bell(x, 0.5, xp))
@@ -121,4 +116,4 @@ def _fresnel_z(g: Any, z: Any, xp: Any) -> Any:
     return times(g[0], xp.sin(angle), xp) + times(g[1], xp.cos(angle), xp)
 
 
-several("fresnel(z, /)", z=_fresnel_z)
+by_vjp("fresnel(z, /)", outputs="several", z=_fresnel_z)

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, is_complex, is_tracked
-from agnograd_special._series import floats, patched, polynomial, times
-from agnograd_special._set import elementwise, several
+from agnograd_special._series import floats, patched, patched_even, polynomial, times
+from agnograd_special._set import by_vjp, elementwise
 from agnograd_special.gamma import INTEGER
 
 __all__ = ["exprel", "exprel_slope", "log1prel", "log1prel_slope"]
@@ -119,14 +119,6 @@ _SIN_BY = [(-1) ** k / math.factorial(2 * k + 1) for k in range(12)]
 _SINH_BY = [1 / math.factorial(2 * k + 1) for k in range(12)]
 
 
-def _by(name: str, series: list[float], z: Any, xp: Any) -> Any:
-    """Return a function of the standard over its argument, by its power series near 0."""
-    near = xp.abs(z) < 1.0
-    inside, outside = xp.where(near, z, 0.0), xp.where(near, 1.0, z)
-    quotient = getattr(xp, name)(outside) / outside
-    return xp.where(near, polynomial(inside * inside, series), quotient)
-
-
 def _integrals(first: str, series: list[float], second: str) -> Any:
     """Return the derivative of two integrals (DLMF 6.2.9, 6.2.11, 6.2.15, 6.2.16)."""
 
@@ -135,7 +127,8 @@ def _integrals(first: str, series: list[float], second: str) -> Any:
         # The cotangent is divided first: where it is 0, no derivative of 1 / z overflows.
         unused = xp.logical_and(g[1] == 0.0, z == 0.0)
         share = g[1] / xp.where(unused, 1.0, z)
-        return times(g[0], _by(first, series, z, xp), xp) + times(share, getattr(xp, second)(z), xp)
+        quotient = patched_even(z, series, lambda z: getattr(xp, first)(z) / z, xp)
+        return times(g[0], quotient, xp) + times(share, getattr(xp, second)(z), xp)
 
     return rule
 
@@ -150,8 +143,8 @@ def _sici_x(g: Any, x: Any, xp: Any) -> Any:
     return xp.where(gone, 0.0, _of_waves(g, xp.where(gone, 1.0, x), xp))
 
 
-several("sici(x, /)", x=_sici_x)
-several("shichi(x, /)", x=_integrals("sinh", _SINH_BY, "cosh"))
+by_vjp("sici(x, /)", outputs="several", x=_sici_x)
+by_vjp("shichi(x, /)", outputs="several", x=_integrals("sinh", _SINH_BY, "cosh"))
 
 
 def _spence_z(z: Any, xp: Any) -> Any:

@@ -6,12 +6,11 @@ of 1 - w with the shapes exchanged: the smaller one of w and 1 - w has all its d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from agnograd_special._series import floats, times
-from agnograd_special._set import elementwise
-from agnograd_special.statistical import minus
+from agnograd_special._set import elementwise, inverse, minus
 
 __all__: list[str] = []
 
@@ -49,28 +48,9 @@ def _by_df(first: bool, dfn: Any, dfd: Any, x: Any, xp: Any) -> Any:
     return 0.5 * xp.where(low, below, -above) + times(moved, density, xp)
 
 
-def _by_dfn(dfn: Any, dfd: Any, x: Any, xp: Any) -> Any:
-    return _by_df(True, dfn, dfd, x, xp)
-
-
-def _by_dfd(dfn: Any, dfd: Any, x: Any, xp: Any) -> Any:
-    return _by_df(False, dfn, dfd, x, xp)
-
-
-def _of_inverse(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return how the inverse moves: the function's value stays what it is."""
-
-    def inverse(dfn: Any, dfd: Any, out: Any, xp: Any) -> Any:
-        return -rule(dfn, dfd, out, xp) / _density(dfn, dfd, out, xp)
-
-    return inverse
+_by_dfn, _by_dfd = partial(_by_df, True), partial(_by_df, False)
 
 
 elementwise("fdtr(dfn, dfd, x, /)", dfn=_by_dfn, dfd=_by_dfd, x=_density)
 elementwise("fdtrc(dfn, dfd, x, /)", dfn=minus(_by_dfn), dfd=minus(_by_dfd), x=minus(_density))
-elementwise(
-    "fdtri(dfn, dfd, p, /)",
-    dfn=_of_inverse(_by_dfn),
-    dfd=_of_inverse(_by_dfd),
-    p=lambda dfn, dfd, out, xp: 1.0 / _density(dfn, dfd, out, xp),
-)
+inverse("fdtri(dfn, dfd, p, /)", _density, dfn=_by_dfn, dfd=_by_dfd)

@@ -11,7 +11,7 @@ from typing import Any
 from agnograd.errors import MissingRuleError
 from agnograd.extend import is_complex
 from agnograd_special._series import floats
-from agnograd_special._set import by_formula, elementwise, ops
+from agnograd_special._set import elementwise, inverse, minus
 
 __all__ = ["INTEGER", "rgamma_slope"]
 
@@ -71,36 +71,21 @@ def _multigammaln(xp: Any, a: Any, d: int) -> Any:
     return xp.where(a > 0.5 * (d - 1), total, math.nan)
 
 
-ops.elementwise(
-    "special.multigammaln(a, d)",
-    a=_multigammaln_a,
-    forward=by_formula("multigammaln", _multigammaln),
-)
+elementwise("multigammaln(a, d)", _multigammaln, a=_multigammaln_a)
 
 
-def _by_shape(sign: float) -> Any:
-    """Return the derivative of gammainc or gammaincc by its shape (DLMF 8.2.1, 8.2.2)."""
-    return lambda a, x, xp: sign * xp.special.gammainc_by_shape(a, x)
+def _by_shape(a: Any, x: Any, xp: Any) -> Any:
+    """Return the derivative of ``gammainc`` by its shape (DLMF 8.2.1)."""
+    return xp.special.gammainc_by_shape(a, x)
 
 
-def _inverse_by_shape(a: Any, out: Any, xp: Any) -> Any:
-    return -xp.special.gammainc_by_shape(a, out) / xp.special.gamma_density(a, out)
+def _density(a: Any, x: Any, xp: Any) -> Any:
+    """Return the derivative of ``gammainc`` by x (DLMF 8.8.13)."""
+    return xp.special.gamma_density(a, x)
 
 
-# Incomplete gamma functions (DLMF 8.8.13, 8.8.14)
-elementwise(
-    "gammainc(a, x, /)", a=_by_shape(1.0), x=lambda a, x, xp: xp.special.gamma_density(a, x)
-)
-elementwise(
-    "gammaincc(a, x, /)", a=_by_shape(-1.0), x=lambda a, x, xp: -xp.special.gamma_density(a, x)
-)
-elementwise(
-    "gammaincinv(a, y, /)",
-    a=_inverse_by_shape,
-    y=lambda a, out, xp: 1.0 / xp.special.gamma_density(a, out),
-)
-elementwise(
-    "gammainccinv(a, y, /)",
-    a=_inverse_by_shape,
-    y=lambda a, out, xp: -1.0 / xp.special.gamma_density(a, out),
-)
+# Incomplete gamma functions (DLMF 8.2.2, 8.8.14)
+elementwise("gammainc(a, x, /)", a=_by_shape, x=_density)
+elementwise("gammaincc(a, x, /)", a=minus(_by_shape), x=minus(_density))
+inverse("gammaincinv(a, y, /)", _density, a=_by_shape)
+inverse("gammainccinv(a, y, /)", _density, -1.0, a=_by_shape)

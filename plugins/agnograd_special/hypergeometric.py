@@ -6,7 +6,7 @@ from typing import Any
 
 from agnograd.extend import sum_to
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise, ops, through_host
+from agnograd_special._set import by_vjp, elementwise
 
 __all__: list[str] = []
 
@@ -44,12 +44,10 @@ elementwise("hyperu(a, b, x, /)", a=_PARAMETER, b=_PARAMETER, x=_hyperu_x)
 
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
-ops.vjp(
-    "special.lambertw(z, k=0, tol=1e-8)",
+by_vjp(
+    "lambertw(z, k=0, tol=1e-8)",
     z=lambda g, out, z_shape, xp: sum_to(g * xp.conj(xp.exp(-out) / (1.0 + out)), z_shape, xp),
     constants=("k",),
-    forward=through_host("lambertw"),
-    batch="elementwise",
 )
 # Corless and Jeffrey, "The Wright omega function", 2002, section 3
 elementwise("wrightomega(z, /)", z=lambda out: out / (1.0 + out))

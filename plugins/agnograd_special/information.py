@@ -132,15 +132,10 @@ def _pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
     return xp.where(delta < 0.0, math.inf, value)
 
 
-def _distance(delta: Any, r: Any, xp: Any) -> Any:
-    """Return ``hypot(delta, r)``, or 1 where both are 0: a divisor."""
-    return _nonzero(xp.hypot(delta, r), xp)
-
-
 def _pseudo_huber_delta(delta: Any, r: Any, xp: Any) -> Any:
     # (hypot - delta)**2 / hypot, without a difference
     delta, r = floats(xp, delta, r)
-    distance = _distance(delta, r, xp)
+    distance = _nonzero(xp.hypot(delta, r), xp)
     excess = r * (r / (distance + delta))
     return excess * (excess / distance)
 
@@ -154,6 +149,7 @@ def _pseudo_huber_r(delta: Any, r: Any, xp: Any) -> Any:
 
 
 def _nonzero(x: Any, xp: Any) -> Any:
+    """Return a divisor: 1 where it would be 0."""
     return xp.where(x == 0.0, 1.0, x)
 
 

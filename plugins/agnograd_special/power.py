@@ -12,22 +12,8 @@ from agnograd_special.exponential import exprel, log1prel, log1prel_slope
 __all__: list[str] = []
 
 
-def _transform(xp: Any, x: Any, lmbda: Any) -> Any:
-    """Return ``(x**lmbda - 1) / lmbda``."""
-    x, lmbda = floats(xp, x, lmbda)
-    return _transform_log(xp, xp.log(x), lmbda)
-
-
-def _transform1p(xp: Any, x: Any, lmbda: Any) -> Any:
-    x, lmbda = floats(xp, x, lmbda)
-    return _transform_log(xp, xp.log1p(x), lmbda)
-
-
-def _transform_log(xp: Any, log: Any, lmbda: Any) -> Any:
-    return log * exprel(xp, lmbda * log)
-
-
-# Both are the integral of exp(lmbda u) from 0 to the logarithm: each derivative brings a factor u.
+# The transforms are the integral of exp(lmbda u) from 0 to the logarithm u of x: each derivative
+# brings a factor u.
 
 
 def _integral(log: Any, lmbda: Any, count: int, xp: Any) -> Any:
@@ -56,20 +42,6 @@ def _slope(xp: Any, log: Any, zero: Any, lmbda: Any, count: int) -> Any:
     return xp.where(zero, -((-1.0) ** count) * at_zero, inside)
 
 
-def _boxcox_slope(xp: Any, x: Any, lmbda: Any, order: int = 1) -> Any:
-    """Return the derivative of ``boxcox(x, lmbda)`` of a given order by ``lmbda``."""
-    x, lmbda = xp.broadcast_arrays(*floats(xp, x, lmbda))
-    zero = x == 0.0
-    return _slope(xp, xp.log(xp.where(zero, 1.0, x)), zero, lmbda, order)
-
-
-def _boxcox1p_slope(xp: Any, x: Any, lmbda: Any, order: int = 1) -> Any:
-    """Return the derivative of ``boxcox1p(x, lmbda)`` of a given order by ``lmbda``."""
-    x, lmbda = xp.broadcast_arrays(*floats(xp, x, lmbda))
-    zero = x == -1.0
-    return _slope(xp, xp.log1p(xp.where(zero, 0.0, x)), zero, lmbda, order)
-
-
 def _power(x: Any, lmbda: Any, order: int, xp: Any) -> Any:
     x, lmbda = floats(xp, x, lmbda)
     return xp.pow_slope(x, lmbda - 1.0, by_x1=0, by_x2=order)
@@ -85,8 +57,23 @@ def _power1p(x: Any, lmbda: Any, order: int, xp: Any) -> Any:
     return xp.where(near, log**order * inside if order else inside, far)
 
 
-def _add(name: str, formula: Any, slope: Any, power: Any) -> None:
-    """Register a transform, and the op of its derivatives by lmbda."""
+def _add(name: str, log: str, start: float, power: Any) -> None:
+    """Register a transform, ``(exp(lmbda u) - 1) / lmbda`` of a logarithm u, and its derivatives.
+
+    ``start`` is where the logarithm is minus infinity.
+    """
+
+    def transform(xp: Any, x: Any, lmbda: Any) -> Any:
+        x, lmbda = floats(xp, x, lmbda)
+        u = getattr(xp, log)(x)
+        return u * exprel(xp, lmbda * u)
+
+    def slope(xp: Any, x: Any, lmbda: Any, order: int = 1) -> Any:
+        x, lmbda = xp.broadcast_arrays(*floats(xp, x, lmbda))
+        zero = x == start
+        return _slope(xp, getattr(xp, log)(xp.where(zero, start + 1.0, x)), zero, lmbda, order)
+
+    slope.__doc__ = f"Return the derivative of ``{name}(x, lmbda)`` of a given order by ``lmbda``."
 
     def by_x(x: Any, lmbda: Any, xp: Any) -> Any:
         return power(x, lmbda, 0, xp)
@@ -97,12 +84,12 @@ def _add(name: str, formula: Any, slope: Any, power: Any) -> None:
     def once_more(x: Any, lmbda: Any, order: int, xp: Any) -> Any:
         return getattr(xp.special, f"{name}_slope")(x, lmbda, order=order + 1)
 
-    elementwise(f"{name}(x, lmbda, /)", formula, x=by_x, lmbda=by_lmbda)
+    elementwise(f"{name}(x, lmbda, /)", transform, x=by_x, lmbda=by_lmbda)
     needed(f"{name}_slope(x, lmbda, order=1)", slope, x=power, lmbda=once_more)
 
 
-_add("boxcox", _transform, _boxcox_slope, _power)
-_add("boxcox1p", _transform1p, _boxcox1p_slope, _power1p)
+_add("boxcox", "log", 0.0, _power)
+_add("boxcox1p", "log1p", -1.0, _power1p)
 
 
 def _inverse_log(y: Any, lmbda: Any, xp: Any) -> Any:

@@ -28,11 +28,6 @@ HALF_TERMS = switch("HALF_TERMS", 2**15, least=0, most=2**15, module=__name__)
 Axis = int | tuple[int, ...] | None
 
 
-def _dropped(kept: Any, axis: Axis, xp: Any) -> Any:
-    """Return an array without the axes that were reduced to one element each."""
-    return xp.squeeze(kept, axis=reduced_axes(axis, kept.ndim))
-
-
 def _checked_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     for each in () if axis is None else (axis,) if isinstance(axis, int) else axis:
         if not -max(rank, 1) <= each < max(rank, 1):
@@ -101,7 +96,7 @@ def _log_abs_sum_exp(
     sign = xp.where(alone, xp.sign(rest), xp.sign(largest) * xp.sign(1.0 + ratio))
     sign = xp.where(log == -math.inf, 0.0, sign)
     log, sign = (xp.astype(each, dtype, copy=False) for each in (log, sign))
-    return (log, sign) if keepdims else (_dropped(log, axis, xp), _dropped(sign, axis, xp))
+    return (log, sign) if keepdims else (xp.squeeze(log, axis=axes), xp.squeeze(sign, axis=axes))
 
 
 def _without_infinities(x: Any, log: Any, xp: Any) -> Any:

@@ -5,25 +5,13 @@ The derivative of a distribution function is its density, that of an inverse one
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise
+from agnograd_special._set import elementwise, inverse, minus
 from agnograd_special.gamma import INTEGER
 
-__all__ = ["minus"]
-
-
-def minus(density: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the negative of a rule, which asks for the same."""
-
-    @functools.wraps(density)
-    def rule(*args: Any, **kwargs: Any) -> Any:
-        return -density(*args, **kwargs)
-
-    return rule
+__all__: list[str] = []
 
 
 # -- densities -------------------------------------------------------------------------------------
@@ -80,15 +68,6 @@ def _beta_by_b(a: Any, b: Any, x: Any, xp: Any) -> Any:
     return xp.special.betainc_by_shapes(a, b, x, by_a=0, by_b=1)
 
 
-def _over_beta(by_shape: Callable[..., Any]) -> Callable[..., Any]:
-    """Return how an inverse moves with a shape: the function's value stays what it is."""
-
-    def rule(a: Any, b: Any, out: Any, xp: Any) -> Any:
-        return -by_shape(a, b, out, xp) / _beta(a, b, out, xp)
-
-    return rule
-
-
 def _chi_square_by_v(v: Any, x: Any, xp: Any) -> Any:
     v, x = floats(xp, v, x)
     return 0.5 * xp.special.gammainc_by_shape(0.5 * v, 0.5 * x)
@@ -104,48 +83,24 @@ def _gamma_by_b(a: Any, b: Any, x: Any, xp: Any) -> Any:
 # The beta distribution
 elementwise("betainc(a, b, x, /)", a=_beta_by_a, b=_beta_by_b, x=_beta)
 elementwise("betaincc(a, b, x, /)", a=minus(_beta_by_a), b=minus(_beta_by_b), x=minus(_beta))
-elementwise(
-    "betaincinv(a, b, y, /)",
-    a=_over_beta(_beta_by_a),
-    b=_over_beta(_beta_by_b),
-    y=lambda a, b, out, xp: 1 / _beta(a, b, out, xp),
-)
-elementwise(
-    "betainccinv(a, b, y, /)",
-    a=_over_beta(_beta_by_a),
-    b=_over_beta(_beta_by_b),
-    y=lambda a, b, out, xp: -1 / _beta(a, b, out, xp),
-)
+inverse("betaincinv(a, b, y, /)", _beta, a=_beta_by_a, b=_beta_by_b)
+inverse("betainccinv(a, b, y, /)", _beta, -1.0, a=_beta_by_a, b=_beta_by_b)
 
 # The binomial, negative binomial and Poisson distributions
 elementwise("bdtr(k, n, p, /)", k=INTEGER, n=INTEGER, p=minus(_binomial))
 elementwise("bdtrc(k, n, p, /)", k=INTEGER, n=INTEGER, p=_binomial)
-elementwise(
-    "bdtri(k, n, y, /)",
-    k=INTEGER,
-    n=INTEGER,
-    y=lambda k, n, out, xp: -1 / _binomial(k, n, out, xp),
-)
+inverse("bdtri(k, n, y, /)", _binomial, -1.0, k=INTEGER, n=INTEGER)
 elementwise("nbdtr(k, n, p, /)", k=INTEGER, n=INTEGER, p=_negative_binomial)
 elementwise("nbdtrc(k, n, p, /)", k=INTEGER, n=INTEGER, p=minus(_negative_binomial))
-elementwise(
-    "nbdtri(k, n, y, /)",
-    k=INTEGER,
-    n=INTEGER,
-    y=lambda k, n, out, xp: 1 / _negative_binomial(k, n, out, xp),
-)
+inverse("nbdtri(k, n, y, /)", _negative_binomial, k=INTEGER, n=INTEGER)
 elementwise("pdtr(k, m, /)", k=INTEGER, m=minus(_poisson))
 elementwise("pdtrc(k, m, /)", k=INTEGER, m=_poisson)
-elementwise("pdtri(k, y, /)", k=INTEGER, y=lambda k, out, xp: -1 / _poisson(k, out, xp))
+inverse("pdtri(k, y, /)", _poisson, -1.0, k=INTEGER)
 
 # The chi-squared and gamma distributions
 elementwise("chdtr(v, x, /)", v=_chi_square_by_v, x=_chi_square)
 elementwise("chdtrc(v, x, /)", v=minus(_chi_square_by_v), x=minus(_chi_square))
-elementwise(
-    "chdtri(v, p, /)",
-    v=lambda v, out, xp: -_chi_square_by_v(v, out, xp) / _chi_square(v, out, xp),
-    p=lambda v, out, xp: -1 / _chi_square(v, out, xp),
-)
+inverse("chdtri(v, p, /)", _chi_square, -1.0, v=_chi_square_by_v)
 elementwise("gdtr(a, b, x, /)", a=_gamma_a, b=_gamma_by_b, x=_gamma)
 elementwise("gdtrc(a, b, x, /)", a=minus(_gamma_a), b=minus(_gamma_by_b), x=minus(_gamma))
 elementwise(

@@ -11,7 +11,7 @@ from typing import Any
 
 from agnograd.errors import MissingRuleError
 from agnograd_special._series import floats, times
-from agnograd_special._set import elementwise, needed
+from agnograd_special._set import elementwise, inverse, needed
 from agnograd_special.differences import psi_rise
 
 __all__: list[str] = []
@@ -65,6 +65,10 @@ def _stdtr_by_df(xp: Any, df: Any, t: Any, order: int = 1) -> Any:
     return 0.125 * side * _by_shape(df, t, 2, xp) + times(part, factor, xp)
 
 
+def _by_df(df: Any, t: Any, xp: Any) -> Any:
+    return xp.special.stdtr_by_df(df, t)
+
+
 def _by_df_df(df: Any, t: Any, order: int, xp: Any) -> Any:
     if order == 2:
         raise MissingRuleError(
@@ -82,9 +86,5 @@ def _by_df_t(df: Any, t: Any, order: int, xp: Any) -> Any:
 
 
 needed("stdtr_by_df(df, t, order=1)", _stdtr_by_df, df=_by_df_df, t=_by_df_t)
-elementwise("stdtr(df, t, /)", df=lambda df, t, xp: xp.special.stdtr_by_df(df, t), t=_density)
-elementwise(
-    "stdtrit(df, p, /)",
-    df=lambda df, out, xp: -xp.special.stdtr_by_df(df, out) / _density(df, out, xp),
-    p=lambda df, out, xp: 1.0 / _density(df, out, xp),
-)
+elementwise("stdtr(df, t, /)", df=_by_df, t=_density)
+inverse("stdtrit(df, p, /)", _density, df=_by_df)

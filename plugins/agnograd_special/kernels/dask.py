@@ -17,7 +17,6 @@ __all__: list[str] = []
 
 # How many results functions have that have several.
 RESULTS = {"airy": 4, "ellipj": 4, "fresnel": 2, "shichi": 2, "sici": 2}
-LOOSE = ("lambertw", "multigammaln", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -44,14 +44,11 @@ def polygamma(n: Any, x: Any, /) -> Any:
 
     PyTorch's own takes only an integer ``n``.
     """
-    if not isinstance(x, torch.Tensor):
-        x = torch.as_tensor(x, dtype=torch.get_default_dtype(), device=getattr(n, "device", None))
-    elif not x.dtype.is_floating_point:
-        x = x.to(torch.get_default_dtype())
-    dtype = x.dtype
-    x = x.to(torch.float32) if dtype.itemsize == 2 else x
-    n = torch.as_tensor(n, dtype=x.dtype, device=x.device)
+    return _promoted(_polygamma, n, x)
+
+
+def _polygamma(n: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     sign = torch.where(n % 2 == 0, -1.0, 1.0).to(x.dtype)
     positive = torch.where(n == 0, 1.0, n).to(x.dtype)
     value = sign * torch.exp(torch.special.gammaln(n + 1)) * torch.special.zeta(positive + 1, x)
-    return torch.where(n == 0, torch.special.digamma(x), value).to(dtype)
+    return torch.where(n == 0, torch.special.digamma(x), value)

@@ -49,15 +49,13 @@ POINTS = {
     "sinc": [0.0, 0.2, 0.3],
     "spence": [1.0, 0.76, 1.3],
 }
-# Functions that are analytic, as their rules are, and the order to which their rules are.
+# Functions that are analytic, as their rules are, by the order to which their rules are.
 ANALYTIC = {
-    **dict.fromkeys(
-        ("airy", "dawsn", "erf", "erfc", "erfcx", "erfi", "exp1", "expm1", "fresnel"), 2
+    2: (
+        "airy dawsn erf erfc erfcx erfi exp1 expm1 fresnel lambertw log1p shichi sici sinc spence "
+        "wofz wrightomega"
     ),
-    **dict.fromkeys(
-        ("lambertw", "log1p", "shichi", "sici", "sinc", "spence", "wofz", "wrightomega"), 2
-    ),
-    **dict.fromkeys(("gamma", "loggamma", "rgamma"), 1),
+    1: "gamma loggamma rgamma",
 }
 
 samples = [
@@ -73,7 +71,8 @@ samples = [
 samples += [Sample(f"special.{name}", array(values=values)) for name, values in POINTS.items()]
 samples += [
     Sample(f"special.{name}", array(2, low=0.3, high=0.8, dtype="complex128"), order=order)
-    for name, order in ANALYTIC.items()
+    for order, names in ANALYTIC.items()
+    for name in names.split()
 ]
 samples += [
     Sample("special.gamma", array(2, low=-0.9, high=-0.2)),
