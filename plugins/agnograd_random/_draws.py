@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from agnograd_random._exact import Arithmetic
-from agnograd_random.threefry import signed, threefry
+from agnograd_random.threefry import shifted, signed, threefry
 
 __all__ = ["DRAWS", "ROUNDS", "Draws", "Words"]
 
@@ -69,15 +69,9 @@ class Draws:
         exact = self.exact
         first, second = words()
         if not self.double:
-            return exact.number(self._shifted(first, 8)) * 2.0**-24
-        high = exact.number(self._shifted(first, 5)) * 2.0**26
-        return (high + exact.number(self._shifted(second, 6))) * 2.0**-53
-
-    def _shifted(self, word: Any, bits: int) -> Any:
-        """Shift bits to the right; the sign's copies are taken away."""
-        xp = self.xp
-        shifted = xp.bitwise_right_shift(word, xp.full_like(word, bits))
-        return xp.bitwise_and(shifted, xp.full_like(word, 2 ** (32 - bits) - 1))
+            return exact.number(shifted(first, 8, self.xp)) * 2.0**-24
+        high = exact.number(shifted(first, 5, self.xp)) * 2.0**26
+        return (high + exact.number(shifted(second, 6, self.xp))) * 2.0**-53
 
     def tails(self, words: Words, lane: Any = 0) -> tuple[Any, Any]:
         """Return whether uniform numbers are less than 1/2, and how far from 0 or 1 they are.

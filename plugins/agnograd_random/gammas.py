@@ -18,8 +18,6 @@ from agnograd_random.standard import draw, draw_members
 
 __all__ = ["loggamma", "standard_gamma"]
 
-_TINY = 1e-30
-
 
 def standard_gamma(xp: Any, backend: Backend, key: Any, alpha: Any) -> Any:
     """Return numbers of the gamma distribution with scale 1.

@@ -14,7 +14,6 @@ from agnograd_random.threefry import (
     FOLD,
     SPLIT,
     WORD,
-    is_of_numbers,
     key_words,
     signed,
     threefry,
@@ -45,10 +44,6 @@ def key(xp: Any, backend: Backend, seed: int, /, *, device: Any = None) -> Any:
     return xp.astype(xp.asarray(words, dtype=xp.int32, device=device), xp.uint32)
 
 
-def _device(key: Any, xp: Any) -> Any:
-    return None if is_of_numbers(key) else device_of(key)
-
-
 def _joined(words: tuple[Any, Any], xp: Any) -> Any:
     """Return pairs of int32 words as keys."""
     return xp.astype(xp.stack(words, axis=-1), xp.uint32)
@@ -72,7 +67,7 @@ def split(xp: Any, backend: Backend, key: Any, num: Any = 2) -> Any:
     stack, own = first.shape[:-1], shape_of(num)
     count = math.prod(own)
     if not count or not math.prod(stack):
-        return xp.zeros((*stack, *own, 2), dtype=xp.uint32, device=_device(key, xp))
+        return xp.zeros((*stack, *own, 2), dtype=xp.uint32, device=device_of(first))
     index = xp.arange(count, dtype=xp.int32, device=device_of(first))
     index = xp.broadcast_to(index, (*stack, count))
     words = threefry((first, second), index, xp.full_like(index, SPLIT), xp)

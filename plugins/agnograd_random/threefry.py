@@ -20,6 +20,7 @@ __all__ = [
     "WORD",
     "is_of_numbers",
     "key_words",
+    "shifted",
     "signed",
     "threefry",
     "words_of_seed",
@@ -38,11 +39,16 @@ def signed(word: int) -> int:
     return (word + WORD // 2) % WORD - WORD // 2
 
 
+def shifted(x: Any, bits: int, xp: Any) -> Any:
+    """Shift the bits of int32 words to the right; the sign's copies are taken away."""
+    copied = xp.bitwise_right_shift(x, xp.full_like(x, bits))
+    return xp.bitwise_and(copied, xp.full_like(x, 2 ** (32 - bits) - 1))
+
+
 def _rotated(x: Any, bits: int, xp: Any) -> Any:
-    """Rotate the bits of int32 words to the left; a shift to the right copies the sign."""
+    """Rotate the bits of int32 words to the left."""
     high = xp.bitwise_left_shift(x, xp.full_like(x, bits))
-    low = xp.bitwise_right_shift(x, xp.full_like(x, 32 - bits))
-    return xp.bitwise_or(high, xp.bitwise_and(low, xp.full_like(x, 2**bits - 1)))
+    return xp.bitwise_or(high, shifted(x, 32 - bits, xp))
 
 
 def threefry(key: Sequence[Any], first: Any, second: Any, xp: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from agnograd_random._exact import Arithmetic
 from agnograd_random.distributions import broadcast
 from agnograd_random.standard import check_array, shape_of
 
-__all__ = ["factor", "factor_by", "lower_times", "lower_times_by", "multivariate_normal"]
+__all__ = ["factor", "lower_times", "multivariate_normal"]
 
 _EXACT = 64
 
@@ -67,7 +67,7 @@ def multivariate_normal(
     return mean + xp.squeeze(xp.matmul(xp.linalg.cholesky(cov), z[..., None]), axis=-1)
 
 
-def factor(xp: Any, backend: Backend, x: Any) -> Any:
+def factor(xp: Any, backend: Backend, x: Any, arithmetic: type[Arithmetic] = Arithmetic) -> Any:
     """Return the Cholesky factors of matrices, with the same bits on every backend.
 
     Where a pivot is 0, but for rounding, so is its column: the matrix may be singular. One that is
@@ -78,12 +78,7 @@ def factor(xp: Any, backend: Backend, x: Any) -> Any:
     x : array, shape (..., n, n)
         Of the upper triangles nothing is read.
     """
-    return factor_by(Arithmetic(xp, xp.finfo(x.dtype).bits), x, backend)
-
-
-def factor_by(exact: Arithmetic, x: Any, backend: Backend) -> Any:
-    """Compute ``factor``, a column after the other."""
-    xp, columns = exact.xp, []
+    exact, columns = arithmetic(xp, xp.finfo(x.dtype).bits), []
     place = xp.arange(x.shape[-1], dtype=xp.int32, device=device_of(x))
     diagonal = xp.abs(xp.linalg.diagonal(x))
     rounding = 8 * x.shape[-1] * xp.finfo(x.dtype).eps
@@ -116,7 +111,9 @@ def _symmetric(x: Any, xp: Any) -> Any:
     return xp.tril(both, k=-1) + 0.5 * xp.tril(xp.triu(both))
 
 
-def lower_times(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
+def lower_times(
+    xp: Any, backend: Backend, x1: Any, x2: Any, arithmetic: type[Arithmetic] = Arithmetic
+) -> Any:
     """Return products of lower triangles and vectors, with the same bits on every backend.
 
     Parameters
@@ -124,12 +121,7 @@ def lower_times(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
     x1 : array, shape (..., n, n)
     x2 : array, shape (..., n)
     """
-    return lower_times_by(Arithmetic(xp, xp.finfo(x1.dtype).bits), x1, x2)
-
-
-def lower_times_by(exact: Arithmetic, x1: Any, x2: Any) -> Any:
-    """Compute ``lower_times``, a column after the other."""
-    x1 = exact.xp.tril(x1)
+    exact, x1 = arithmetic(xp, xp.finfo(x1.dtype).bits), xp.tril(x1)
     total = exact.product(x1[..., :, 0], x2[..., :1]) if x2.shape[-1] else x1[..., 0] * x2
     for k in range(1, x2.shape[-1]):
         total = total + exact.product(x1[..., :, k], x2[..., k : k + 1])

@@ -205,14 +205,10 @@ _quotient = jax.jit(_divided)
 def factor(xp: Any, backend: Backend, x: Any) -> Any:
     """Compute ``vectors.factor``."""
     found = _by_host(vectors.factor, x)
-    if found is not NotImplemented:
-        return found
-    return vectors.factor_by(Apart(xp, 8 * x.dtype.itemsize), x, backend)
+    return vectors.factor(xp, backend, x, Apart) if found is NotImplemented else found
 
 
-def lower_times(xp: Any, x1: Any, x2: Any) -> Any:
+def lower_times(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
     """Compute ``vectors.lower_times``."""
     found = _by_host(vectors.lower_times, x1, x2)
-    if found is not NotImplemented:
-        return found
-    return vectors.lower_times_by(Apart(xp, 8 * x1.dtype.itemsize), x1, x2)
+    return vectors.lower_times(xp, backend, x1, x2, Apart) if found is NotImplemented else found
