@@ -99,16 +99,17 @@ class AllReduce(Uncopied):
         self._running: _Running | None = None
         self._passes = 0
         self._exposed = 0.0
-        self._channel: Communicator | None = None
+        self._channel = comm  # inside the block one of its own, for another thread
+        self._sent: Sequence[tuple[str, float, float, int]] = ()
 
     def __enter__(self) -> AllReduce:
         self._passes, self._exposed = 0, 0.0
         self._channel = self.comm.channel()
         self._sending = Sending("agnograd-all-reduce")
+        self._sent = self._sending.events
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        assert self._channel is not None
         if error is not None and not isinstance(error, CommunicationError):
             self._fail(error)
         self._sending.end()
@@ -167,7 +168,6 @@ class AllReduce(Uncopied):
         used = {*running.grads, *(self._numbers[each] for each in self._kept)}
         self._let_leave(running, complete=True)
         start = perf_counter()
-        assert self._channel is not None
         means = {
             number: from_host(mean, self._leaves[number].data)
             for bucket, future in zip(self._buckets, running.futures, strict=True)
@@ -203,7 +203,7 @@ class AllReduce(Uncopied):
             is the time that the thread communicated, ``exposed`` the time that passes waited for
             it, and ``hidden`` the rest.
         """
-        sent = [each for each in self._events() if each[3]]
+        sent = [each for each in list(self._sent) if each[3]]
         seconds = sum(stop - start for _, start, stop, _ in sent)
         exposed = min(self._exposed, seconds)
         return {
@@ -228,24 +228,19 @@ class AllReduce(Uncopied):
 
     def trace_events(self) -> list[tuple[str, float, float]]:
         """Return what was sent, for ``timer.trace(path, reduce)``: name, start and stop."""
-        return [each[:3] for each in self._events()]
-
-    def _events(self) -> list[tuple[str, float, float, int]]:
-        return list(self._sending.events) if self._channel is not None else []
+        return [each[:3] for each in list(self._sent)]
 
     # -- what it does ---------------------------------------------------------------------------
 
     def _agree(self, leaves: Sequence[ag.Variable]) -> None:
         """Find the buckets: the same on all ranks, in the order of rank 0's first pass."""
         own = list(leaves) if self._given is None else self._given
-        assert self._channel is not None
-        channel = self._channel
         raw = [each.data for each in own]
-        self._sending.submit("check", 0, check_same, raw, channel, "leaves").result()
+        self._sending.submit("check", 0, check_same, raw, self._channel, "leaves").result()
         numbers = {id(each): number for number, each in enumerate(own)}
         reached = [numbers[id(each)] for each in leaves if id(each) in numbers]
         late = [number for number in reversed(range(len(own))) if number not in {*reached}]
-        order = self._sending.submit("order", 0, channel.objects, reached + late).result()[0]
+        order = self._sending.submit("order", 0, self._channel.objects, reached + late).result()[0]
         self._leaves, self._numbers = own, numbers
         self._buckets = tuple(in_buckets(order, raw, self._bucket, self._first))
 
@@ -273,7 +268,6 @@ class AllReduce(Uncopied):
         likes = [self._leaves[number].data for number in bucket.numbers]
         hosts = [total_of(part, like) for part, like in zip(parts, likes, strict=True)]
         results = [self._memory(*each) for each in zip(bucket.numbers, hosts, strict=True)]
-        assert self._channel is not None
         self._channel._mean(hosts, results, name)
         for number, part, result in zip(bucket.numbers, parts, results, strict=True):
             self._spare[number] = part[0] if len(part) == 1 and is_whole(part[0]) else result
@@ -304,6 +298,5 @@ class AllReduce(Uncopied):
 
     def _fail(self, error: BaseException) -> None:
         """Let all other ranks raise an error that names this one."""
-        assert self._channel is not None
         reason = f"rank {self.comm.rank} raised {type(error).__name__}: {error}"
         self._sending.submit("fail", 0, self._channel.fail, reason)

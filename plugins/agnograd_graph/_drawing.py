@@ -53,19 +53,13 @@ _MERMAID = str.maketrans({character: f"#{ord(character)};" for character in "#&<
 _MERMAID[ord('"')] = "#quot;"
 
 
-def _in_dot(line: str) -> str:
-    """Return a line of a label of Graphviz's."""
-    return _printable(line).translate(_DOT)
-
-
-def _in_mermaid(line: str) -> str:
-    """Return a line of a label of Mermaid's."""
-    return _printable(line).translate(_MERMAID)
-
-
-def _printable(line: str) -> str:
-    """Return a line with escapes for what has no picture, such as the end of a line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+def _label(box: Box, language: dict[int, str], end: str) -> str:
+    """Return the lines of a label, with escapes for what has no picture, such as a line's end."""
+    lines = (
+        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+        for line in box.lines()
+    )
+    return end.join(line.translate(language) for line in lines)
 
 
 class Drawing(NamedTuple):
@@ -82,8 +76,8 @@ class Drawing(NamedTuple):
         """Return the source for Graphviz."""
         lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"]']
         for box in self.boxes:
-            label = "\\n".join(map(_in_dot, box.lines()))
             shape = ", shape=ellipse" if box.kind == "leaf" else ""
+            label = _label(box, _DOT, "\\n")
             lines.append(f'  n{box.number} [label="{label}"{shape}]')
         lines += [f"  n{edge.source} -> n{edge.target}" for edge in self.edges]
         return "\n".join([*lines, "}"])
@@ -92,7 +86,7 @@ class Drawing(NamedTuple):
         """Return the source for Mermaid."""
         lines = ["flowchart TD"]
         for box in self.boxes:
-            label = "<br/>".join(map(_in_mermaid, box.lines()))
+            label = _label(box, _MERMAID, "<br/>")
             start, end = ("([", "])") if box.kind == "leaf" else ("[", "]")
             lines.append(f'  n{box.number}{start}"{label}"{end}')
         lines += [f"  n{edge.source} --> n{edge.target}" for edge in self.edges]
