@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -11,7 +12,6 @@ from agnograd.extend.transforms import owners
 from agnograd_compile._surroundings.inventory import Name
 from agnograd_compile._surroundings.looks import (
     MADE,
-    Flows,
     Names,
     Passed,
     flows_of,
@@ -21,45 +21,8 @@ from agnograd_compile._surroundings.looks import (
 from agnograd_compile._surroundings.reading import codes_in, is_own, is_users
 
 
-class Callables:
-    """What functions that are found are called, by the names of variables and attributes.
-
-    Attributes
-    ----------
-    codes : dict of str to set
-        The code of the user's functions.
-    ops : set of str
-        What is agnograd's: namespaces, functions, and what its transformations made.
-    libraries : set of str
-        The modules and functions of libraries of arrays, which compute with what they are given.
-    """
-
-    def __init__(self) -> None:
-        self.codes: defaultdict[str, set[CodeType]] = defaultdict(set)
-        self.ops: set[str] = set()
-        self.libraries: set[str] = set()
-        self._roots = {"numpy", *(each.__module__.partition(".")[0] for each in owners)}
-
-    def add(self, name: Name, value: Any) -> None:
-        """Note what a function, module or object that may be called is called."""
-        module = value.__name__ if isinstance(value, ModuleType) else _module_of(value)
-        root = module.partition(".")[0]
-        for word in name.words()[-1:]:
-            if is_own(module):
-                self.ops.add(word)
-            elif root in self._roots:
-                self.libraries.add(word)
-            self.codes[word].update(_codes_of(value))
-
-
-def looked_at(
-    codes: Iterable[CodeType],
-    called: Iterable[tuple[Name, Any]],
-    arrays: Collection[str],
-    others: Collection[str],
-    variables: Collection[str],
-) -> set[str]:
-    """Return the names of all that Python looks at, in any of the functions.
+class Closure:
+    """Follows names to where they come from, in all functions together.
 
     Parameters
     ----------
@@ -70,37 +33,44 @@ def looked_at(
     arrays, others, variables : collection of str
         The names of raw arrays, of what else there is outside, and of Variables.
     """
-    callables, flows = Callables(), []
-    for name, value in called:
-        callables.add(name, value)
-    for code in codes:
-        for each in codes_in(code):
-            callables.codes[each.co_name].add(each)
-            flows.append(flows_of(each))
-    return _Closure(tuple(flows), callables, {*arrays}, {*others}, {*variables}).looked()
-
-
-class _Closure:
-    """Follows names to where they come from."""
 
     def __init__(
         self,
-        flows: tuple[Flows, ...],
-        callables: Callables,
-        arrays: set[str],
-        others: set[str],
-        variables: set[str],
+        codes: Iterable[CodeType],
+        called: Iterable[tuple[Name, Any]],
+        arrays: Collection[str],
+        others: Collection[str],
+        variables: Collection[str],
     ) -> None:
-        self._callables, self._arrays, self._variables = callables, arrays, variables
+        self._arrays, self._variables = arrays, variables
         self._raw = {MADE, *arrays, *others}
+        # By the names of variables and attributes: the code of the user's functions; what is
+        # agnograd's, namespaces, functions, and what its transformations made; and the modules and
+        # functions of libraries of arrays, which compute with what they are given.
+        self._codes: defaultdict[str, set[CodeType]] = defaultdict(set)
+        self._ops: set[str] = set()
+        self._libraries: set[str] = set()
+        roots = {"numpy", *(each.__module__.partition(".")[0] for each in owners)}
+        for name, value in called:
+            module = value.__name__ if isinstance(value, ModuleType) else _module_of(value)
+            for word in name.words()[-1:]:
+                if is_own(module):
+                    self._ops.add(word)
+                elif module.partition(".")[0] in roots:
+                    self._libraries.add(word)
+                self._codes[word].update(_codes_of(value))
+        flows = []
+        for code in chain.from_iterable(map(codes_in, codes)):
+            self._codes[code.co_name].add(code)
+            flows.append(flows_of(code))
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
         self._looked = {name for each in flows for name in each.looked}
         self._mixed = defaultdict(list)
         for each in flows:
-            for name, source in each.moved:
-                self._sources[name].add(source)
-            for mixed in each.mixed:
-                self._mixed[mixed.name].append(mixed.parts)
+            for moved, source in each.moved:
+                self._sources[moved].add(source)
+            for parts, mixed in each.mixed.items():
+                self._mixed[mixed].append(parts)
         self._computed: list[tuple[Names, ...]] = []
         for each in flows:
             for passed in each.passed:
@@ -108,12 +78,12 @@ class _Closure:
 
     def _pass(self, passed: Passed) -> None:
         """Follow arguments into functions of the user's; others may look at them."""
-        callee, known = passed.callee, self._callables
-        is_op = not callee.isdisjoint(known.ops)
+        callee = passed.callee
+        is_op = not callee.isdisjoint(self._ops)
         within = {*callee}
         if is_op:  # which may call functions that it is given, with what else it is given
             within = within.union(*(names for _, names in passed.given))
-        codes = {code for each in within & known.codes.keys() for code in known.codes[each]}
+        codes = {code for each in within & self._codes.keys() for code in self._codes[each]}
         inner = {each for each in callee if each.endswith(("comp>", "genexpr>"))}
         for each in inner:
             self._sources[f"{each}(.0)"] |= callee
@@ -126,13 +96,13 @@ class _Closure:
         if codes or inner or is_op:
             return
         given = tuple(names for _, names in passed.given)
-        if callee.isdisjoint(known.libraries) and callee.isdisjoint(self._arrays):
+        if callee.isdisjoint(self._libraries) and callee.isdisjoint(self._arrays):
             self._looked.update(*given)
         elif all(given):
             self._computed.append(given)  # by an op, if one of these is traced
 
     def looked(self) -> set[str]:
-        """Return all names of what is looked at."""
+        """Return the names of all that Python looks at, in any of the functions."""
         found = {*self._looked}
         for parts in self._computed:
             found.update(self._open(parts))
@@ -150,7 +120,7 @@ class _Closure:
         """Yield where what has a name may come from."""
         yield from self._sources.get(name, ())
         known = name.removesuffix("()")
-        codes = self._callables.codes.get(known, ())
+        codes = self._codes.get(known, ())
         yield from {result(each.co_name) for each in codes}  # of a call, or of a property
         if not codes and known != name:
             yield known

@@ -8,7 +8,7 @@ the names that values have there; what the names of several functions come to, `
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dis import Instruction, get_instructions, stack_effect
 from functools import cache, lru_cache
 from itertools import chain
@@ -49,7 +49,6 @@ _HANDING = frozenset(
 MADE = "{}"
 
 Names = frozenset[str]
-_NONE: Names = frozenset()
 
 
 class Passed(NamedTuple):
@@ -67,46 +66,6 @@ class Passed(NamedTuple):
     given: tuple[tuple[int | str | None, Names], ...]
 
 
-class Mixed(NamedTuple):
-    """A value that is made of several, and is an array's own only if all of these are.
-
-    What is computed with an argument is computed by ops. Nobody looks at a raw array then.
-
-    Attributes
-    ----------
-    name : str
-        The name of what is made.
-    parts : tuple of frozenset of str
-        The names of each.
-    """
-
-    name: str
-    parts: tuple[Names, ...]
-
-
-class Flows(NamedTuple):
-    """Where the code of a function lets values go, by their names.
-
-    A parameter has the name ``f(x)``, and what a call of ``f`` gives has the name ``f()``.
-
-    Attributes
-    ----------
-    looked : frozenset of str
-        The names of values that decide about branches, or become numbers or texts.
-    moved : frozenset of (str, str)
-        What the first name has may be what the second one has.
-    passed : tuple of Passed
-        All calls.
-    mixed : tuple of Mixed
-        What is computed of several named values.
-    """
-
-    looked: Names
-    moved: frozenset[tuple[str, str]]
-    passed: tuple[Passed, ...]
-    mixed: tuple[Mixed, ...]
-
-
 def parameter(code: CodeType, name: str) -> str:
     """Return the name that a parameter of a function has in its flows."""
     return f"{code.co_name}({name})"
@@ -117,8 +76,8 @@ def result(name: str) -> str:
     return f"{name}()"
 
 
-class Constant:
-    """A constant on the stack."""
+class Constant(set[str]):
+    """A constant on the stack, which comes from nothing that has a name."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -127,49 +86,54 @@ class Constant:
 @lru_cache(4096)
 def flows_of(code: CodeType) -> Flows:
     """Return where the code of a function lets values go. There may be too many names."""
-    reader = _Reader(code)
-    instructions = tuple(get_instructions(code))
-    for instruction in chain(instructions, instructions):  # again, for what loops bring back
-        reader.read(instruction)
-    return Flows(
-        frozenset(reader.looked),
-        frozenset(reader.moved),
-        tuple(reader.passed),
-        tuple(reader.mixed()),
-    )
+    return Flows(code)
 
 
-class _Reader:
-    """What is on the stack while instructions are read in a row: the names that it comes from.
+class Flows:
+    """Where the code of a function lets values go, by their names.
 
-    Behind a jump the stack may be deeper than it is in a run. Its top is right all the same.
+    A parameter has the name ``f(x)``, and what a call of ``f`` gives has the name ``f()``.
+
+    It follows what is on the stack while instructions are read in a row: the names that it comes
+    from. Behind a jump the stack may be deeper than it is in a run. Its top is right all the same.
+
+    Attributes
+    ----------
+    looked : set of str
+        The names of values that decide about branches, or become numbers or texts.
+    moved : set of (str, str)
+        What the first name has may be what the second one has.
+    passed : dict of Passed to None
+        All calls, in their order.
+    mixed : dict of tuple of frozenset of str to str
+        The names of values that are made of several, by the names of each of these. Such a value is
+        an array's own only if all of them are: what is computed with an argument is computed by
+        ops, and nobody looks at a raw array then.
     """
 
     def __init__(self, code: CodeType) -> None:
         self.looked: set[str] = set()
         self.moved: set[tuple[str, str]] = set()
         self.passed: dict[Passed, None] = {}
-        self._mixed_as: dict[tuple[Names, ...], str] = {}
+        self.mixed: dict[tuple[Names, ...], str] = {}
         self._code = code
-        self._stack: list[set[str] | Constant] = []
+        self._stack: list[set[str]] = []
         # 0x0C are the flags of *args and **kwargs.
         count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags & 0x0C).bit_count()
         self._locals = {each: {parameter(code, each)} for each in code.co_varnames[:count]}
         for each in set(code.co_cellvars) & self._locals.keys():
             self.moved.add((each, parameter(code, each)))
         self._keywords: tuple[str, ...] = ()
+        instructions = tuple(get_instructions(code))
+        for instruction in chain(instructions, instructions):  # again, for what loops bring back
+            self._read(instruction)
 
-    def mixed(self) -> Iterator[Mixed]:
-        """Yield what is computed of several named values."""
-        for parts, name in self._mixed_as.items():
-            yield Mixed(name, parts)
-
-    def read(self, instruction: Instruction) -> None:
+    def _read(self, instruction: Instruction) -> None:
         """Follow one instruction."""
         op, argument = instruction.opname, instruction.argval
         effect = _effect(instruction.opcode, instruction.arg)
         if _is_branch(op):
-            self.looked |= self._names(1)
+            self.looked |= self._at(1)
             self._by(effect)
         elif op.startswith(_SHOWN):
             self.looked |= self._taken(1 - effect)
@@ -216,22 +180,18 @@ class _Reader:
         """Follow an instruction that takes values to other places."""
         if op in _STORED:
             names = self._at(2 if op == "STORE_ATTR" else 1)
-            self._to({argument}, _of(names))
+            self._to({argument}, names)
             self._by(effect)
         elif op.startswith(_BUILT):
             names = self._taken(1 - effect)
             self._push(names | {MADE})
         elif op.startswith(_ADDED) and self._stack:
             taken = self._taken(-effect)
-            place = self._at(int(argument or 1))
-            if isinstance(place, set):
-                place |= taken
+            self._at(int(argument or 1)).update(taken)
         elif op == "STORE_SUBSCR":
             value, into, key = (self._at(place) for place in (3, 2, 1))
-            if isinstance(into, set):
-                into |= _of(value)
-            is_text = isinstance(key, Constant) and isinstance(key.value, str)
-            self._to({key.value} if is_text else set(), _of(value))  # type: ignore[union-attr]
+            into |= value
+            self._to(_text(key), value)
             self._by(effect)
         elif op in _MADE:  # of the code that is at the top
             top = self._at(1)
@@ -242,7 +202,7 @@ class _Reader:
             for _ in range(effect + 1):
                 self._push({*names})
         elif op in ("RETURN_VALUE", "YIELD_VALUE"):
-            self._to({result(self._code.co_name)}, self._names(1))
+            self._to({result(self._code.co_name)}, self._at(1))
             self._by(effect)
         else:
             self._compute(op, text, effect)
@@ -251,20 +211,19 @@ class _Reader:
         """Follow an instruction that computes something, or is of no matter."""
         one, other = self._at(2), self._at(1)
         if op == "BINARY_SUBSCR" or (op == "BINARY_OP" and text == "[]"):
-            is_key = isinstance(other, Constant) and isinstance(other.value, str)
-            found = {other.value} if is_key else {*_of(one)}  # type: ignore[union-attr]
-            if _of(other) and found:  # an element may be the key of a dict
-                self._mix(frozenset(found), _of(other), looked=True)
+            found = _text(other) or {*one}
+            if other and found:  # an element may be the key of a dict
+                self.looked.add(self._mix(found, other))
         elif op == "BINARY_OP":
             found = self._computed(one, other)
         elif op in ("COMPARE_OP", "CONTAINS_OP"):
-            found = {*_of(one), *_of(other)}
+            found = {*one, *other}
             if op == "CONTAINS_OP":  # which gives a boolean of Python's
                 self.looked |= found
         elif op.startswith(("UNARY_", "GET_ITER")):
-            found = {*_of(other)}
+            found = {*other}
         elif op == "FOR_ITER":
-            self._push({*_of(other)})
+            self._push({*other})
             return
         else:
             self._by(effect)
@@ -274,20 +233,18 @@ class _Reader:
         self._by(effect - 1)
         self._push(found)
 
-    def _computed(self, *values: set[str] | Constant) -> set[str]:
+    def _computed(self, *values: set[str]) -> set[str]:
         """Return the names of what is computed of values; none if one of them has no names."""
-        parts = [_of(each) for each in values if not isinstance(each, Constant)]
+        parts = [each for each in values if not isinstance(each, Constant)]
         if not all(parts):
             return set()
-        if len(parts) < 2 or len({*parts}) == 1:
+        if all(each == parts[0] for each in parts):
             return {*chain(*parts)}
         return {self._mix(*parts)}
 
-    def _mix(self, *parts: Names, looked: bool = False) -> str:
-        name = self._mixed_as.setdefault(parts, f"{self._code.co_name}#{len(self._mixed_as)}")
-        if looked:
-            self.looked.add(name)
-        return name
+    def _mix(self, *parts: set[str]) -> str:
+        known = tuple(map(frozenset, parts))
+        return self.mixed.setdefault(known, f"{self._code.co_name}#{len(self.mixed)}")
 
     def _call(self, op: str, count: int, effect: int) -> None:
         """Follow a call: of a method of a value, a builtin that looks, or something else."""
@@ -311,10 +268,10 @@ class _Reader:
         given = [self._at(place) for place in range(count, 0, -1)]
         self._by(-count)
         callee = frozenset(self._taken(2))
-        named = tuple(zip(places, map(_of, given), strict=True))
+        named = tuple(zip(places, map(frozenset, given), strict=True))
         is_builtin = bool(callee) and callee <= _CONVERT | _BLIND | _HANDING
         if callee & _MATH or (is_builtin and not callee.isdisjoint(_CONVERT)):
-            self.looked |= frozenset().union(*map(_of, given))
+            self.looked.update(*given)
         elif not is_builtin and (any(each for _, each in named) or _is_inner(callee)):
             self.passed[Passed(callee, named)] = None
         found = {result(each) for each in callee}
@@ -322,23 +279,20 @@ class _Reader:
             found |= self._computed(*given)
         self._push(found, 2 if op == "PRECALL" else 1)
 
-    def _to(self, names: Iterable[str], sources: Names) -> None:
+    def _to(self, names: Iterable[str], sources: Iterable[str]) -> None:
         self.moved.update((name, each) for name in names for each in sources)
 
     # -- the stack ---------------------------------------------------------------------------------
 
-    def _at(self, place: int) -> set[str] | Constant:
+    def _at(self, place: int) -> set[str]:
         return self._stack[-place] if place <= len(self._stack) else set()
 
-    def _names(self, count: int) -> Names:
-        return frozenset().union(*(_of(self._at(place)) for place in range(1, count + 1)))
-
     def _taken(self, count: int) -> set[str]:
-        names = {*self._names(count)}
+        names = set[str]().union(*(self._at(place) for place in range(1, count + 1)))
         self._by(-count)
         return names
 
-    def _push(self, entry: set[str] | Constant, count: int = 1) -> None:
+    def _push(self, entry: set[str], count: int = 1) -> None:
         self._stack += [entry] * count
 
     def _by(self, effect: int) -> None:
@@ -369,5 +323,7 @@ def _is_branch(op: str) -> bool:
     return any(part in op for part in _BRANCHES)
 
 
-def _of(entry: set[str] | Constant) -> Names:
-    return _NONE if isinstance(entry, Constant) else frozenset(entry)
+def _text(entry: set[str]) -> set[str]:
+    """Return the text that a constant on the stack is: it may be a key."""
+    value = getattr(entry, "value", None)
+    return {value} if isinstance(value, str) else set()

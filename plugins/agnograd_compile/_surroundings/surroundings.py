@@ -9,7 +9,7 @@ from typing import Any
 from agnograd import Variable
 from agnograd.errors import CompileError
 from agnograd.extend import switch
-from agnograd_compile._surroundings.flows import looked_at
+from agnograd_compile._surroundings.flows import Closure
 from agnograd_compile._surroundings.inventory import Inventory, Name, Reader, Reading, Structure
 from agnograd_compile._surroundings.walk import Walk
 
@@ -116,7 +116,7 @@ class Surroundings:
             return []
         others = {word for name, _ in walk.inventory.structure for word in name.words()}
         names = variables - arrays.keys()
-        found = looked_at(walk.codes, walk.called, arrays, others, names)
+        found = Closure(walk.codes, walk.called, arrays, others, names).looked()
         return [name for word in arrays.keys() & found for name in arrays[word]]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd_compile._surroundings.flows import looked_at
+from agnograd_compile._surroundings.flows import Closure
 from agnograd_compile._surroundings.inventory import Name
 
 xp = ag.namespace("numpy")
@@ -99,7 +99,7 @@ def names_in(text):
     exec(HELPERS + f"def f(x, limit):\n  {text}", scope)
     codes = [each.__code__ for each in scope.values() if hasattr(each, "__code__")]
     called = [(Name("", name, ""), each) for name, each in scope.items()]
-    return looked_at(codes, called, NAMES, {"self", "library"}, set()) & NAMES
+    return Closure(codes, called, NAMES, {"self", "library"}, set()).looked() & NAMES
 
 
 @pytest.mark.parametrize("text", LOOKS)
