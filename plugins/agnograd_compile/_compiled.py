@@ -14,7 +14,6 @@ from agnograd.extend.arguments import (
     callable_in,
     flatten,
     flatten_in_order,
-    map_leaves,
     name_of,
     packed,
     unpacked,
@@ -33,10 +32,8 @@ from agnograd.extend.transforms import (
 )
 from agnograd_compile._entry import (
     Entry,
-    Latest,
     called_plainly,
     constants_in,
-    raw_of,
     settings_without,
 )
 from agnograd_compile._lowerings import Lowering, lowering_for
@@ -44,11 +41,11 @@ from agnograd_compile._statics import Statics, WithConstants, WithStatics, witho
 from agnograd_compile._surroundings.differences import difference
 from agnograd_compile._surroundings.effects import check_unchanged, watch
 from agnograd_compile._surroundings.elements import WatchedArrays
-from agnograd_compile._surroundings.fitting import Look
-from agnograd_compile._surroundings.keys import Key, content_key, key_of, key_of_array
+from agnograd_compile._surroundings.fitting import Look, Looking
+from agnograd_compile._surroundings.keys import Key, content_key, key_of, key_of_array, raw_of
 from agnograd_compile._surroundings.surroundings import Surroundings
-from agnograd_compile._trace import Traced, copy_of
-from agnograd_compile._ways import TooManyPrograms
+from agnograd_compile._trace import Traced
+from agnograd_compile._unit import TooManyPrograms
 
 if TYPE_CHECKING:
     from agnograd_compile._explain import Explanation
@@ -89,14 +86,13 @@ class CompiledFunction:
         self._has_static = bool(self._static)
         self.lock = Lock()
         self._surroundings = Surroundings(f, values)
-        self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
-        self._of_members: dict[Key, CompiledFunction] = {}  # by which arguments have members
-        self._of_constants: dict[Key, CompiledFunction] = {}  # by arrays of other libraries
+        # By the kind, and by static arguments, arrays of other libraries, or which have members.
+        self._variants: dict[Key, CompiledFunction] = {}
         self._programs = 0
         self._warned = False
         self._elements = WatchedArrays()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
-        self._quick: tuple[Look, Callable[[list[Any]], Any], Latest] | None = None
+        self._quick: tuple[Look, Callable[[list[Any]], Any], Key] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -107,13 +103,13 @@ class CompiledFunction:
             return self._with_statics(args, kwargs)
         quick = self._quick
         if quick is not None and mode is None:
-            look, run, latest = quick
+            look, run, key = quick
             given = look(args, kwargs)
             if given is not None:
                 try:
                     return run(given)
                 except TooManyPrograms:
-                    why = None if self._warned else self._difference(latest.key)
+                    why = None if self._warned else self._difference(key)
                 return self._plainly(*self._apart(args, kwargs), why)
         return self._by_key(args, kwargs, mode)
 
@@ -144,11 +140,13 @@ class CompiledFunction:
                     return self._with_constants(constants, leaves, tree)
                 return self._first(key, leaves, tree, outside)
             if mode is None:  # as it is for the latest
-                if entry.latest is None:
-                    entry.latest = Latest(key, entry, leaves, tree, outside, self._elements)
-                look = entry.latest.look(reader)
+                if entry.looking is None:
+                    elements, raw = key[4] if self._elements else (), not entry.is_recorded
+                    given = facts, leaves, tree, outside, self._elements, elements
+                    entry.looking = Looking(*given, entry.inputs, raw, entry.settings)
+                look = None if reader is None else entry.looking.look(reader)
                 if look is not None:
-                    self._quick = look, entry.latest.run, entry.latest
+                    self._quick = look, entry.direct, key
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)
@@ -174,34 +172,32 @@ class CompiledFunction:
     def _with_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for the static arguments among these."""
         rest, named, values = self._static.apart(args, kwargs)
-        key = content_key(values)
-        variant = self._variants.get(key)
+        key = (WithStatics, content_key(values))
+        variant = self._variants.get(key) or self._variant(key, values)
         if variant is None:
-            with self.lock:
-                if len(self._variants) >= PROGRAMS:
-                    return self._plainly(*flatten((args, kwargs)), "static arguments differ")
-                values = map_leaves(copy_of, values)  # the caller may write to arrays and lists
-                f = WithStatics(self.function, values)
-                variant = self._variants.setdefault(
-                    key, CompiledFunction(f, self._lowering, values=values)
-                )
+            return self._plainly(*flatten((args, kwargs)), "static arguments differ")
         return variant(*rest, **named)
+
+    def _variant(self, key: Key, *given: Any) -> CompiledFunction | None:
+        """Return what is compiled of the function of a kind, the first of a key; None for too many.
+
+        The kind is made of the function and what is given.
+        """
+        with self.lock:
+            if sum(each[0] is key[0] for each in self._variants) >= PROGRAMS:
+                return None
+            f = key[0](self.function, *given)
+            found = CompiledFunction(f, self._lowering, values=getattr(f, "values", {}))
+            return self._variants.setdefault(key, found)
 
     def _with_constants(
         self, constants: Mapping[int, Any], leaves: Sequence[Any], tree: Any
     ) -> Any:
         """Call the function that is compiled for these arrays of another library, as they are."""
-        key = (tree, content_key(dict(constants)))
-        found = self._of_constants.get(key)
+        key = (WithConstants, tree, content_key(dict(constants)))
+        found = self._variants.get(key) or self._variant(key, constants, tree)
         if found is None:
-            with self.lock:
-                if len(self._of_constants) >= PROGRAMS:
-                    return self._plainly(leaves, tree, "arrays of another library differ")
-                values: dict[Any, Any] = {i: copy_of(value) for i, value in constants.items()}
-                f = WithConstants(self.function, values, tree)
-                found = self._of_constants.setdefault(
-                    key, CompiledFunction(f, self._lowering, values=values)
-                )
+            return self._plainly(leaves, tree, "arrays of another library differ")
         return found(*without(constants, leaves))
 
     def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -209,15 +205,12 @@ class CompiledFunction:
         given = None if self._static else given_in(level, args, kwargs)
         if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
             return self._of_caller(args, kwargs)
-        key = (given.own, given.tree)
-        if key not in self._of_members:
-            with self.lock:
-                if len(self._of_members) >= PROGRAMS:
-                    return self._of_caller(args, kwargs)
-                f = OfMembers(self.function, given.tree, given.own)
-                self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
+        key = (OfMembers, given.own, given.tree)
+        found = self._variants.get(key) or self._variant(key, given.tree, given.own)
+        if found is None:
+            return self._of_caller(args, kwargs)
         try:
-            return computed(level, given, self._of_members[key])
+            return computed(level, given, found)
         except OtherLevelError:  # it uses a pullback that was made in vmap, outside of it
             return self._of_caller(args, kwargs)
 

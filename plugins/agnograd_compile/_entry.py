@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from agnograd import Variable, is_grad_enabled
@@ -11,73 +12,10 @@ from agnograd.extend import is_python_scalar
 from agnograd.extend.arguments import map_leaves
 from agnograd.extend.transforms import Domain, domain_of, is_inside, owner_of
 from agnograd_compile._graph import GraphUnit, Outside
-from agnograd_compile._surroundings.elements import WatchedArrays
-from agnograd_compile._surroundings.fitting import Look, Looking
-from agnograd_compile._surroundings.inventory import Reader
-from agnograd_compile._surroundings.keys import Key
-from agnograd_compile._surroundings.surroundings import READERS
+from agnograd_compile._surroundings.fitting import Looking
+from agnograd_compile._surroundings.keys import raw_of
 from agnograd_compile._trace import ARRAY, Callee, Signature, arguments, copy_of
 from agnograd_compile._unit import Owner, Runs, Unit
-
-
-class Latest:
-    """What tells in little time that a call has the key of an earlier one.
-
-    Parameters
-    ----------
-    key : tuple
-        The key.
-    entry : Entry
-        What it belongs to.
-    leaves, tree, outside
-        What the earlier call was given, and found elsewhere.
-    watched : WatchedArrays
-        Which of the arrays from outside are in the key by their elements.
-
-    Attributes
-    ----------
-    run : callable
-        What runs the program for the arrays that a look returns.
-    """
-
-    def __init__(
-        self,
-        key: Key,
-        entry: Entry,
-        leaves: Sequence[Any],
-        tree: Any,
-        outside: Sequence[Any],
-        watched: WatchedArrays,
-    ) -> None:
-        self.key, self.entry = key, entry
-        elements = key[4] if watched else ()
-        self._looking = Looking(
-            key[1],
-            leaves,
-            tree,
-            outside,
-            watched,
-            elements,
-            entry.inputs,
-            raw=not entry.is_recorded,
-            settings=entry.settings,
-        )
-        self.run = entry.direct()
-        self._looks: list[tuple[Reader, Look | None]] = []
-
-    def look(self, reader: Reader | None) -> Look | None:
-        """Return what looks at calls whose surroundings are read in the same way, if there is one.
-
-        It returns the arrays that the entry runs on, or None.
-        """
-        if reader is None:
-            return None
-        for known, found in self._looks:
-            if known is reader:
-                return found
-        look = self._looking.function(reader)
-        self._looks = [(reader, look), *self._looks[: READERS - 1]]
-        return look
 
 
 class Entry:
@@ -101,8 +39,8 @@ class Entry:
         the library does not compute with as they are, such as arrays with a mask.
     inputs : list of int
         The places of the program's inputs, among all leaves and then what is outside.
-    latest : Latest or None
-        What knows another call of the kind, once there was one.
+    looking : Looking or None
+        What knows another call of the kind in little time, once there was one.
     is_abstract : bool
         Whether arrays have no values, since the library itself traces: then there is no program.
     settings : callable or None
@@ -129,7 +67,7 @@ class Entry:
         self._native = [place for place, other in enumerate(self.foreign) if not other]
         given = inner + [outside[place] for place in self._native]
         self.inputs = self._places + [len(leaves) + place for place in self._native]
-        self.latest: Latest | None = None
+        self.looking: Looking | None = None
         self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
         beside = [each for each, foreign in zip(outside, self.foreign, strict=True) if foreign]
@@ -180,18 +118,19 @@ class Entry:
             own = {place: Outside.of(x) for place, x in enumerate(given[first:], first)}
             way, outputs = unit.recorded(given, own)
             return way.filled(outputs)
-        way, found = unit.ways.run(given)
+        way, found = unit(given)
         if self._as_variables:
             make = self._domain.Variable._make
             found = [make(each, None) for each in found]
         return way.filled(found)
 
+    @cached_property
     def direct(self) -> Callable[[list[Any]], Any]:
-        """Return what does the same as ``run`` after the first run, in the fewest calls."""
+        """What does the same as ``run`` after the first run, in the fewest calls."""
         unit = self._unit
         if self._converted or self._as_variables or isinstance(unit, GraphUnit):
             return self.run
-        way = unit.ways.only
+        way = unit.only
         if way is None or not isinstance(way.run, Runs) or (direct := way.run.direct()) is None:
             return self.run
         located, filled = way.run.located, way.filled
@@ -238,11 +177,6 @@ def settings_without(leaves: Sequence[Any], outside: Sequence[Any]) -> tuple[Any
         return ()
     settings = domain_of(0.0).backend.settings()
     return (settings(),) if settings else ()
-
-
-def raw_of(array: Any) -> Any:
-    """Return the raw array of a Variable; a raw array as it is."""
-    return array._raw if isinstance(array, Variable) else array
 
 
 def constants_in(leaves: Sequence[Any]) -> dict[int, Any]:

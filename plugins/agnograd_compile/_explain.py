@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from agnograd.errors import CompileError
 from agnograd.extend.arguments import flatten_in_order
 from agnograd.extend.transforms import current_mode, entered
-from agnograd_compile._entry import constants_in, raw_of
+from agnograd_compile._entry import constants_in
 from agnograd_compile._listing import Listing, of_fact, seconds
 from agnograd_compile._lowerings import Lowering, name_of
 from agnograd_compile._picture import picture
 from agnograd_compile._programs.program import Ref, Step, TracedProgram
-from agnograd_compile._statics import without
+from agnograd_compile._statics import WithStatics, without
 from agnograd_compile._stepwise import Stepwise
 from agnograd_compile._surroundings.differences import the
-from agnograd_compile._surroundings.keys import name_of_leaf
+from agnograd_compile._surroundings.keys import name_of_leaf, raw_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,14 +113,15 @@ def explanation(
     started = perf_counter()
     compiled(*args, **kwargs)
     first = perf_counter() - started
-    for variant in compiled._variants.values():
-        args, kwargs, _ = compiled._static.apart(args, kwargs)
+    while compiled._variants:
+        [((kind, *_), variant)] = compiled._variants.items()
+        if kind is WithStatics:
+            args, kwargs, _ = compiled._static.apart(args, kwargs)
+        else:
+            leaves, _ = compiled._apart(args, kwargs)
+            args, kwargs = (*without(constants_in(leaves), leaves),), {}
         compiled = variant
-    for variant in compiled._of_constants.values():
-        leaves, _ = compiled._apart(args, kwargs)
-        args, kwargs = (*without(constants_in(leaves), leaves),), {}
-        compiled = variant
-    entries = [each for each in compiled._entries.items() if each[1]._unit.ways.known]
+    entries = [each for each in compiled._entries.items() if each[1]._unit.known]
     if not entries:
         raise CompileError(f"explain: {compiled.name} is called as it is for these arguments")
     [(key, entry)] = entries
@@ -134,7 +135,7 @@ def explanation(
     ]
     named = zip(facts.arrays, entry.foreign, strict=True)
     names += [the(each) for each, foreign in named if not foreign]
-    lowering, [way] = compiled.lowering(entry._domain), entry._unit.ways.known
+    lowering, [way] = compiled.lowering(entry._domain), entry._unit.known
     with entered(hooks=False):
         parts = [explained(way.run, lowering, arrays)]
         if way.back is not None:

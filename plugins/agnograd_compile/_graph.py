@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -20,9 +19,9 @@ from agnograd_compile._passes.partition import partition
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile._programs.program import Fact, Missed, Ref, TracedProgram
 from agnograd_compile._recording import Recording, refused
+from agnograd_compile._surroundings.keys import raw_of
 from agnograd_compile._trace import Result
-from agnograd_compile._unit import NO_RANKS, Owner, Runs, Traceable, Unit
-from agnograd_compile._ways import Guarded
+from agnograd_compile._unit import Guarded, Owner, Runs, Traceable, Unit
 
 
 class Outside(NamedTuple):
@@ -72,9 +71,10 @@ class GraphUnit(Unit):
     ) -> None:
         super().__init__(owner, callee, domain, order)
         self.tracked = tuple(tracked)
+        self._pullbacks: dict[tuple[tuple[int, ...], bool], Unit] = {}
         self.op: type[GraphCall] = type(f"compiled {owner.name}", (GraphCall,), {})
 
-    def _way(self, arrays: Sequence[Any], ranks: Mapping[int, int] = NO_RANKS) -> Guarded:
+    def _way(self, arrays: Sequence[Any], ranks: Mapping[int, int]) -> Guarded:
         joint = Joint(self.callee, self.tracked)
         traced = self._traced(joint, arrays, ranks)
         parts = partition(improved(traced.program), joint.cotangents, joint.outputs)
@@ -118,22 +118,14 @@ class GraphUnit(Unit):
         )
         unit = self._pullbacks.get((tracked, masked))
         if unit is None:
-            unit = self._pullback(tracked, len(arrays), masked)
+            callee = TracedPullback(self.callee, self.tracked, len(arrays), masked)
+            of, order = (self.owner, callee, self.domain), self.order + 1
+            unit = GraphUnit(*of, tracked, order) if tracked else Unit(*of, order)
             self._pullbacks[tracked, masked] = unit
         if isinstance(unit, GraphUnit):
             return unit.recorded(given, outside)[1]
-        raw = [x._raw if isinstance(x, Variable) else x for x in found_in(outside, given)]
+        raw = list(map(raw_of, found_in(outside, given)))
         return unit(raw, ranks_of(outside))[1]
-
-    def _pullback(self, tracked: tuple[int, ...], count: int, masked: bool) -> Unit:
-        callee = TracedPullback(self.callee, self.tracked, count, masked)
-        if tracked:
-            return GraphUnit(self.owner, callee, self.domain, tracked, self.order + 1)
-        return Unit(self.owner, callee, self.domain, self.order + 1)
-
-    @cached_property
-    def _pullbacks(self) -> dict[tuple[tuple[int, ...], bool], Unit]:
-        return {}
 
 
 class Back(Runs):
@@ -175,7 +167,7 @@ class Back(Runs):
 
     def _laid_out(self, g: Any, fact: Fact) -> Any:
         domain = self.program.domain
-        raw = g._raw if isinstance(g, Variable) else g
+        raw = raw_of(g)
         if fact.strides is None or domain.backend.strides(raw) == fact.strides:
             return g
         xp, sizes = domain.raw, fact.strides
@@ -199,7 +191,7 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
         """Run the forward part."""
         # One that is an argument as well was copied, to tell the two apart in the graph.
         known = found_in(self.outside, arrays)
-        way, found = self.unit.ways.run(known, ranks_of(self.outside))
+        way, found = self.unit(known, ranks_of(self.outside))
         self.seen.append(way)
         count = way.back.outputs
         self.kept = found[count:]
@@ -221,7 +213,11 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
         masked = masked and not back.effects  # which is guarded anyway
         waits = masked and self.unit.domain.backend.capabilities.lazy  # to know whether it is NaN
         if not waits and not any(isinstance(each, Variable) for each in grads):
-            found = self._run_back(cotangents)
+            given = [self.saved[place] for place in back.inputs]
+            try:
+                found = back([*given, *self.kept, *cotangents])
+            except Missed:  # a ``Function`` of the user's looks at gradients in its backward
+                found = None
             # To look for NaN takes less time than to guard every product.
             if masked and found is not None and any(map(may_be_nan, found)):
                 found = None
@@ -231,15 +227,6 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
         for place, gradient in compress(zip(self.unit.tracked, found, strict=True), back.uses):
             gradients[place] = gradient
         return tuple(gradients)
-
-    def _run_back(self, cotangents: Sequence[Any]) -> Sequence[Any] | None:
-        """Run the backward part; return None where a guard finds another value."""
-        back: Back = self.seen[0].back
-        given = [self.saved[place] for place in back.inputs]
-        try:
-            return back([*given, *self.kept, *cotangents])
-        except Missed:  # a ``Function`` of the user's looks at gradients in its backward
-            return None
 
 
 def pulled(

@@ -206,11 +206,10 @@ class Recording(Run):
                 "look at the value outside of the function"
             )
 
-    def program(self, outputs: Sequence[Ref]) -> TracedProgram:
+    def program(self, outputs: Sequence[Ref], name: str) -> TracedProgram:
         """Return what was recorded."""
         used = {ref for step in self.steps for ref in step.uses()} | set(outputs)
         constants = {ref: value for ref, value in self.constants.items() if ref in used}
-        name = getattr(self.function, "__qualname__", "a function")
         return TracedProgram(
             self.domain,
             tuple(self.inputs),
@@ -220,11 +219,6 @@ class Recording(Run):
             dict(self.facts),
             name,
         )
-
-
-def fact_of(domain: Domain, value: Any) -> Fact:
-    """Return what is known of a value from now on."""
-    return Fact(*_layout(domain, value), domain.device(value))
 
 
 def _layout(domain: Domain, value: Any) -> Layout:

@@ -8,7 +8,8 @@ from operator import index
 from typing import Any
 
 from agnograd.errors import ArgumentError
-from agnograd_compile._trace import arguments
+from agnograd.extend.arguments import map_leaves
+from agnograd_compile._trace import arguments, copy_of
 
 
 class Statics:
@@ -71,10 +72,10 @@ class Statics:
 
 
 class WithStatics:
-    """A function of the arguments that are not static."""
+    """A function of the arguments that are not static; the caller may write to those that are."""
 
     def __init__(self, f: Callable[..., Any], values: Mapping[Any, Any]) -> None:
-        self.f, self.values = f, dict(values)
+        self.f, self.values = f, map_leaves(copy_of, dict(values))
         self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

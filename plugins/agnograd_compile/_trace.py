@@ -170,7 +170,6 @@ def record(
     below: Domain,
     arrays: Sequence[Any],
     name: str = "a function",
-    function: Any = None,
     ranks: Mapping[int, int] = MappingProxyType({}),
 ) -> Traced:
     """Run a function of raw arrays, and return what it computes as a program.
@@ -180,7 +179,6 @@ def record(
     domain = Tracing.domain(below)
     backend: Any = domain.backend
     run = Recording(below, backend, arrays, ranks)
-    run.function = function
     given = [
         domain.Variable._make(backend.array_class(each, run, run.input(each)), None)
         for each in arrays
@@ -195,30 +193,6 @@ def record(
         run.returned = True
         running.reset(token)
         set_mode(outer)  # an interrupt may have kept the block from restoring it
-    program = run.program(outputs).with_(name=name)
-    return Traced(program, result._replace(arrays=[]), run.by_elements, run.unknown)
-
-
-def signature_of(below: Domain, leaves: Sequence[Any], tree: Any) -> tuple[Signature, list[Any]]:
-    """Return how raw arrays, and Variables, among leaves become arguments, and their raw arrays."""
-    arrays, others = [], []
-    for leaf in leaves:
-        if isinstance(leaf, (Variable, *below.array_types)):
-            arrays.append(leaf._raw if isinstance(leaf, Variable) else leaf)
-            others.append(ARRAY)
-        else:
-            others.append(leaf)
-    return Signature(tuple(others), tree), arrays
-
-
-def trace(
-    f: Callable[..., Any], below: Domain, leaves: Sequence[Any], tree: Any
-) -> tuple[TracedProgram, list[Any], Any]:
-    """Trace a function of arguments with these leaves, of which raw arrays are inputs.
-
-    Return the program, the leaves of the result with ``ARRAY`` in place of arrays, and its
-    structure.
-    """
-    signature, arrays = signature_of(below, leaves, tree)
-    found = record(Callee(f, signature), below, arrays, function=f)
-    return found.program, found.result.others, found.result.tree
+    return Traced(
+        run.program(outputs, name), result._replace(arrays=[]), run.by_elements, run.unknown
+    )

@@ -1,5 +1,7 @@
 """Programs traced from functions, as text, and results compared bit for bit."""
 
+from itertools import compress
+
 import numpy as np
 
 import agnograd as ag
@@ -9,15 +11,18 @@ from agnograd_compile._lowerings import lowering_for
 from agnograd_compile._passes import passes
 from agnograd_compile._programs.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
 from agnograd_compile._programs.straight import function_of, straight
-from agnograd_compile._recording import fact_of
-from agnograd_compile._trace import trace
+from agnograd_compile._trace import ARRAY, Callee, Signature, record
 
 
 def traced(backend, f, *args):
     """Return the program of a function of these arrays."""
     leaves, tree = flatten((args, {}))
+    domain = domain_named(backend)
+    is_array = [isinstance(leaf, domain.array_types) for leaf in leaves]
+    others = (ARRAY if one else leaf for one, leaf in zip(is_array, leaves, strict=True))
+    callee = Callee(f, Signature(tuple(others), tree))
     with np.errstate(all="ignore"):
-        return trace(f, domain_named(backend), leaves, tree)[0]
+        return record(callee, domain, [*compress(leaves, is_array)], f.__name__).program
 
 
 def raw(backend, values, dtype="float64"):
@@ -106,9 +111,11 @@ def facts_hold(program, arrays):
         )
         for ref, value in zip(step.outs, found if step.several else (found,), strict=True):
             values[ref] = value
-            found_fact, fact = fact_of(program.domain, value), program.facts[ref]
-            assert found_fact._replace(strides=None) == fact._replace(strides=None), step
-            assert _strides(found_fact) == _strides(fact), step
+            domain, fact = program.domain, program.facts[ref]
+            assert (tuple(value.shape), value.dtype, type(value)) == (*fact[:2], fact.kind), step
+            assert domain.device(value) == fact.device, step
+            found = fact._replace(strides=domain.backend.strides(value))
+            assert _strides(found) == _strides(fact), step
 
 
 def _strides(fact):

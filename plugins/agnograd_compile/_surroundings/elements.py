@@ -9,10 +9,16 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
-from agnograd import Variable
 from agnograd.extend import switch
 from agnograd_compile._surroundings.inventory import Name
-from agnograd_compile._surroundings.keys import Key, Same, elements_of, host_of, is_immutable
+from agnograd_compile._surroundings.keys import (
+    Key,
+    Same,
+    elements_of,
+    host_of,
+    is_immutable,
+    raw_of,
+)
 
 # Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
 # Each of these is far from the others, and takes as long to read as hundreds in a row. Fewer would
@@ -122,7 +128,7 @@ class WatchedArrays:
 
     def _sample(self, place: int, array: Any) -> Key:
         """Return an array by itself, and some of its elements; the same key while they are."""
-        raw = array._raw if isinstance(array, Variable) else array
+        raw = raw_of(array)
         known = self._samples.get(place)
         if known is not None and known[1] is None and known[0].value is raw:
             return known
@@ -139,7 +145,7 @@ class WatchedArrays:
     def _whole(self, name: Name, array: Any) -> Any:
         """Return all elements, as a digest that is computed again only if they have changed."""
         known = self._known.get(name)
-        raw = array._raw if isinstance(array, Variable) else array
+        raw = raw_of(array)
         if known is not None and type(known[0]) is Same and known[0].value is raw:
             return known[1]
         data = _host_of(raw)

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from agnograd import Variable
-from agnograd.extend import function_from
 from agnograd.extend.arguments import flatten_in_order
 from agnograd_compile._surroundings.elements import Sample, WatchedArrays
-from agnograd_compile._surroundings.inventory import Facts, Reader
-from agnograd_compile._surroundings.keys import Key, attributes_of, has_layout, is_immutable, key_of
+from agnograd_compile._surroundings.inventory import Facts, Reader, written
+from agnograd_compile._surroundings.keys import (
+    Key,
+    backend_of,
+    expressions,
+    is_immutable,
+    key_of,
+    key_of_array,
+)
+from agnograd_compile._surroundings.surroundings import READERS
 
 # What the abstract value of an array of JAX says.
 _IN_AVAL = ("shape", "dtype", "weak_type")
@@ -26,7 +32,7 @@ Look = Callable[[Sequence[Any], Mapping[str, Any]], "list[Any] | None"]
 
 
 class Looking:
-    """Writes the functions that look at calls.
+    """Writes the functions that look at calls, one for each way to read what is outside.
 
     Parameters
     ----------
@@ -59,6 +65,7 @@ class Looking:
         settings: Callable[[], Any] | None = None,
     ) -> None:
         self._wanted, self._returns_raw = wanted, raw
+        self._looks: tuple[tuple[Reader, Look | None], ...] = ()
         self._facts, self._has_tree = facts, tree is not None
         self._held: dict[str, Any] = {
             "facts": facts,
@@ -93,16 +100,23 @@ class Looking:
             else:
                 self._outer[place] += own
 
-    def function(self, reader: Reader) -> Look | None:
+    def look(self, reader: Reader) -> Look | None:
         """Return the function of positional arguments, and those by name.
 
         It returns what is wanted, or None if the call is of another kind. It may say so where it
         is not, but not the other way round. There is none if ``reader`` reads what is made up
         otherwise.
         """
-        if reader.facts.structure != self._facts.structure:
-            return None
-        scope = {**reader.constants, **self._held}
+        for known, found in self._looks:
+            if known is reader:
+                return found
+        look = None
+        if reader.facts.structure == self._facts.structure:
+            look = self._function(reader)
+        self._looks = ((reader, look), *self._looks[: READERS - 1])
+        return look
+
+    def _function(self, reader: Reader) -> Look:
         names = [*self._leaves, *reader.arrays]
         differ = ["watched.names is not names", *[self._sets] * bool(self._sets)]
         if reader.same:
@@ -112,11 +126,7 @@ class Looking:
         found = ", ".join(
             names[place] + self._raw[place] * self._returns_raw for place in self._wanted
         )
-        body = [
-            "try:",
-            *(f" {line}" for line in reader.lines or ("pass",)),
-            "except Exception:",
-            " return None",
+        lines = [
             *(f"if {each}: return None" for each in differ),
             *self._structure(),
             *(f"if not ({each}): return None" for each in self._inner),
@@ -124,9 +134,8 @@ class Looking:
             *[f"if not {elements}: return None"] * self._compares,
             f"return [{found}]",
         ]
-        head = [f"def make({', '.join(scope)}):", " def look(args, kwargs):"]
-        text = "\n".join([*head, *(f"  {line}" for line in body), " return look"])
-        look: Look = _maker(text)(*scope.values())
+        scope = {**reader.constants, **self._held}
+        look: Look = written("look(args, kwargs)", reader.lines, lines, scope)
         return look
 
     def _structure(self) -> list[str]:
@@ -170,15 +179,16 @@ class Looking:
             node = "is" if value._node is None else "is not"
             raw = self._conditions(f"{name}._raw", value._raw)
             return [kind, f"{name}._node {node} None", *raw]
-        attributes = attributes_of(value)
-        if not attributes:
+        if backend_of(value) is None:
             key = key_of([value], None)
             return [kind, f"key_of([{name}], None) == {self._hold(key)}"]
-        dtype = self._hold(value.dtype)  # most often the same object
-        equal = {text: f"{name}.{text} == {self._hold(each)}" for text, each in attributes.items()}
-        equal["dtype"] = f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"
+        pairs = zip(expressions(value)[1:], key_of_array(value)[1:], strict=False)
+        held = {text.format(name): self._hold(each) for text, each in pairs if text}
+        equal = {text: f"{text} == {each}" for text, each in held.items()}
+        dtype = f"{name}.dtype"  # most often the same object
+        equal[dtype] = f"({dtype} is {held[dtype]} or {equal[dtype]})"
         if hasattr(value, "aval"):  # JAX has it once for all arrays for which these are the same
-            known = [equal.pop(text) for text in _IN_AVAL if text in equal]
+            known = [equal.pop(text) for each in _IN_AVAL if (text := f"{name}.{each}") in equal]
             whole = f"({name}.aval is {self._hold(value.aval)} or ({' and '.join(known)}))"
             return [kind, whole, *equal.values()]
         return [kind, *equal.values()]
@@ -191,16 +201,10 @@ class Looking:
         conditions = [f"{name} is {self._hold(sample.array)}"]
         if sample.data is None:
             return conditions
-        if has_layout(sample.array):
+        if sample.to_host is not None and sample.to_host(sample.array) is sample.array:
             part = sample.array if sample.key is None else sample.array[sample.key]
             read = f"{self._hold(part.tobytes)}()"
         else:
             key = "" if sample.key is None else f"[{self._hold(sample.key)}]"
             read = f"{self._hold(sample.to_host)}({name}{key}).tobytes()"
         return [*conditions, f"{read} == {self._hold(sample.data)}"]
-
-
-@lru_cache(256)
-def _maker(text: str) -> Callable[..., Any]:
-    """Return the function that a text defines: many calls differ in no more than what is held."""
-    return function_from(text, {}, keep=False)

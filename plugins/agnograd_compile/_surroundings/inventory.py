@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agnograd import Variable
 from agnograd.extend import function_from
-from agnograd_compile._surroundings.keys import Key, value_key
+from agnograd_compile._surroundings.keys import Key, raw_of, value_key
 from agnograd_compile._surroundings.objects import is_value
 from agnograd_compile._surroundings.reading import is_users
 
@@ -182,7 +182,7 @@ class Inventory:
     def close(self) -> Inventory:
         """Make the facts: the walk has come to its end."""
         names = tuple(found.name for found in self.arrays)
-        known = [id(_raw(found.value)) for found in self.arrays]
+        known = [id(raw_of(found.value)) for found in self.arrays]
         if len(names) > 1:  # which of them are one: a Variable, and the raw array that it holds
             ids = ", ".join(
                 f"id({each}._raw)" if isinstance(value, Variable) else f"id({each})"
@@ -216,36 +216,34 @@ class Inventory:
             f"{found.variable} is {self.constant(found.value)}" for found in self.values
         )
         variables = tuple(found.variable for found in self.arrays)
-        arrays = ", ".join(variables)
         values = "".join(f"{found.variable}, " for found in self.values)
-        differ = [*self._kinds, *[self._merged] * bool(self._merged)]
-        looked = [*self._lines, *(f"if {each}: return None" for each in differ)]
-        lines = [f"  {line}" for line in looked or ["pass"]]
-        other = f"{again}(({values}))"
-        ends = [f" return [{arrays}], {facts}"]
+        other, merged = f"{again}(({values}))", self._merged
+        looked = [*self._lines, *(f"if {each}: return None" for each in self._kinds)]
+        looked += [f"if {merged}: return None"] * bool(merged)
+        lines = [f"return [{', '.join(variables)}], {facts}"]
         if same:
-            ends = [
-                *(f" if {same}:", f" {ends[0]}", f" again = {other}"),
-                f" return None if again is None else ([{arrays}], again)",
-            ]
+            lines = [f"if {same}:", f" {lines[0]}", f"again = {other}"]
+            lines.append(f"return None if again is None else ([{', '.join(variables)}], again)")
         constants = dict(self._constants.values())
-        head = [f"def reader({', '.join(constants)}):", "def read():", " try:"]
-        tail = [" except Exception:", "  return None", *ends, "return read"]
-        text = "\n ".join([*head, *lines, *tail])
-        read = _maker(text)(*constants.values())
-        own = tuple(self._lines)
-        merged = self._merged
+        read, own = written("read()", looked, lines, constants), tuple(self._lines)
         return Reader(read, own, constants, self.facts, same, other, variables, merged)
+
+
+def written(head: str, tried: Sequence[str], lines: Sequence[str], scope: Mapping[str, Any]) -> Any:
+    """Return the function of a head, which returns None where its first lines raise anything.
+
+    ``scope`` has what these and the other lines name. Many functions differ in no more than that.
+    """
+    body = ["try:", *(f" {line}" for line in tried or ("pass",)), "except Exception:"]
+    text = "\n  ".join([f" def {head}:", *body, " return None", *lines])
+    name, _, _ = head.partition("(")
+    return _maker(f"def make({', '.join(scope)}):\n{text}\n return {name}")(*scope.values())
 
 
 @lru_cache(256)
 def _maker(text: str) -> Callable[..., Any]:
-    """Return the function that a text defines: many functions read in the same way."""
+    """Return the function that a text defines."""
     return function_from(text, {}, keep=False)
-
-
-def _raw(array: Any) -> Any:
-    return array._raw if isinstance(array, Variable) else array
 
 
 def _may_stand(value: Any, kind: type) -> bool:

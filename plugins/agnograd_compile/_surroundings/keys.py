@@ -12,13 +12,14 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextvars import ContextVar
+from functools import lru_cache
 from types import BuiltinFunctionType, MethodType, ModuleType
 from typing import Any
 
 from agnograd import Variable
 from agnograd.errors import ArgumentError
-from agnograd.extend import is_array, switch
-from agnograd.extend.transforms import Domain, owner_of
+from agnograd.extend import Backend, function_from, is_array, switch
+from agnograd.extend.transforms import owner_of
 from agnograd_compile._surroundings.objects import is_value
 from agnograd_compile._surroundings.reading import is_users
 
@@ -99,33 +100,22 @@ def key_of_array(array: Any) -> Key:
     return (_keyers.get(type(array)) or _keyer_of(array))(array)
 
 
-def has_layout(array: Any) -> bool:
-    """Return whether the key of something is its type, shape, dtype and strides: a NumPy array."""
-    return is_array(array) and _array_keyer(array) is _layout_of
+def expressions(array: Any) -> list[str | None]:
+    """Return what the key of an array has, as expressions of it: ``{0}.shape``, say.
 
-
-def attributes_of(array: Any) -> dict[str, Any]:
-    """Return what of an array, besides its type and dtype, decides about its key.
-
-    By the text that gives them after a dot, these are the values of attributes, and of methods
-    without arguments. Arrays for which they are equal have one key. There are none for what is not
-    an ordinary array with values.
+    They are in the order of ``FIELDS``, without the setting; None is for what the array lacks.
     """
-    if has_layout(array):
-        return {"shape": array.shape, "strides": array.strides}
-    owner = owner_of(array) if is_array(array) else None
-    if owner is None or not _is_ordinary(array, owner):
-        return {}
-    found = {"shape": array.shape}
-    if isinstance(getattr(array, "strides", None), tuple):
-        found["strides"] = array.strides
-    elif callable(getattr(array, "stride", None)):
-        found["stride()"] = array.stride()
+    owner = owner_of(array)
+    strides = "strides" if isinstance(getattr(array, "strides", None), tuple) else ""
+    if not strides and callable(getattr(array, "stride", None)):
+        strides = "stride()"
     # JAX makes a device of the sharding: to compare that takes a fifth of the time.
-    place = "sharding" if hasattr(array, "sharding") else "device"
-    places = () if owner.backend.one_device() else (place,)
-    names = [name for name in (*places, *_OPTIONAL) if hasattr(array, name)]
-    return found | {name: getattr(array, name) for name in names}
+    place = next((each for each in ("sharding", "device") if hasattr(array, each)), "")
+    if owner is None or owner.backend.one_device():
+        place = ""
+    rest = [each if hasattr(array, each) else "" for each in _OPTIONAL]
+    every = ("shape", "dtype", strides, place, *rest)
+    return ["type({0})", *(f"{{0}}.{each}" if each else None for each in every)]
 
 
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
@@ -170,46 +160,21 @@ def is_constant(value: Any) -> bool:
     return kind.__hash__ is not _BY_ID and not isinstance(value, MethodType | ContextVar)
 
 
-def _layout_of(array: Any) -> Key:
-    return type(array), array.shape, array.dtype, array.strides
-
-
 def _array_keyer(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of arrays of a type, by the attributes they have."""
-    kind, owner = type(value), owner_of(value)
-    devices: Sequence[str] = () if owner is None else owner.backend.capabilities.devices
-    device = len(devices) > 1 and hasattr(value, "device")
-    rest = [name for name in _OPTIONAL if hasattr(value, name)]
+    owner = owner_of(value)
     settings = None if owner is None else owner.backend.settings()
-    if isinstance(getattr(value, "strides", None), tuple) and not (device or rest or settings):
-        return _layout_of
-    read: Callable[[], Any] = settings or (lambda: None)
-    if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
-        return lambda a: (
-            kind,
-            a.shape,
-            a.dtype,
-            a.stride(),
-            a.device,
-            None,
-            a.requires_grad,
-            read(),
-        )
+    fields = [*expressions(value), "read()" if settings else None]
+    while fields[-1] is None:
+        fields.pop()
+    keyer: Callable[[Any], Key] = _maker(", ".join(map(str, fields)).replace("{0}", "a"))(settings)
+    return keyer
 
-    def of_array(array: Any) -> Key:
-        strides = getattr(array, "strides", None)
-        return (
-            kind,
-            tuple(array.shape),
-            array.dtype,
-            strides if isinstance(strides, tuple) else None,
-            array.device if device else None,
-            getattr(array, "weak_type", None),
-            getattr(array, "requires_grad", None),
-            read(),
-        )
 
-    return of_array
+@lru_cache(64)
+def _maker(text: str) -> Callable[..., Any]:
+    text = f"def make(read):\n def layout_of(a):\n  return ({text})\n return layout_of"
+    return function_from(text, {}, keep=False)
 
 
 def _unhashable(leaves: Iterable[Any], tree: Any) -> ArgumentError:
@@ -316,7 +281,7 @@ def _elements(array: Any) -> Any:
 
 def elements_of(array: Any) -> Any:
     """Return the elements of an array; if they cannot be read, what it is known by instead."""
-    raw = array._raw if isinstance(array, Variable) else array
+    raw = raw_of(array)
     to_host = host_of(raw)
     if to_host is None:
         owner = owner_of(raw)
@@ -333,26 +298,32 @@ def elements_of(array: Any) -> Any:
     return data
 
 
+def raw_of(array: Any) -> Any:
+    """Return the raw array of a Variable; a raw array as it is."""
+    return array._raw if isinstance(array, Variable) else array
+
+
 def host_of(raw: Any) -> Callable[[Any], Any] | None:
     """Return what gives a raw array as one of NumPy's, if it is an ordinary one with values."""
     found = _hosts.get(type(raw))
-    if found is None:
-        owner = owner_of(raw)
-        if owner is not None and _is_ordinary(raw, owner):
-            found = _hosts[type(raw)] = owner.backend.to_host
+    if found is None and (backend := backend_of(raw)) is not None:
+        found = _hosts[type(raw)] = backend.to_host
     return found
 
 
 def is_immutable(raw: Any) -> bool:
     """Return whether something is an ordinary raw array to which nobody can write."""
-    owner = owner_of(raw) if is_array(raw) and not isinstance(raw, Variable) else None
-    return owner is not None and owner.backend.capabilities.immutable and _is_ordinary(raw, owner)
+    backend = backend_of(raw)
+    return backend is not None and backend.capabilities.immutable
 
 
-def _is_ordinary(raw: Any, owner: Domain) -> bool:
-    """Return whether a raw array of a domain has values, and nothing that others do not have."""
+def backend_of(raw: Any) -> Backend | None:
+    """Return the backend of a raw array that has values, and nothing that others do not have."""
+    owner = owner_of(raw)
+    if owner is None or type(raw) not in owner.plain_types:
+        return None
     backend = owner.backend
-    return type(raw) in owner.plain_types and not (backend.level or backend.capabilities.lazy)
+    return None if backend.level or backend.capabilities.lazy else backend
 
 
 _keyers.update(

@@ -58,7 +58,7 @@ def fitting(leaves, outside, watched=None, names=()):
     elements = watched.key(outside, names) if watched else ()
     places = range(len(leaves) + len(outside))
     looking = Looking(facts, leaves, None, outside, watched, elements, places, raw=False)
-    look = looking.function(reader(len(outside), facts))
+    look = looking.look(reader(len(outside), facts))
 
     def fits(leaves, outside):
         BOX[:] = outside
@@ -143,7 +143,7 @@ def test_nothing_fits_nothing():
 def test_arguments_have_the_structure_of_those_before():
     leaves, tree = flatten((([x, x],), {"y": x}))
     looking = Looking(FACTS, leaves, tree, [], WatchedArrays(), (), [0, 2], raw=True)
-    look = looking.function(reader(0))
+    look = looking.look(reader(0))
     other = x + 1.0
     assert [*map(id, look(([other, x],), {"y": x}))] == [id(other), id(x)]
     for args, kwargs in (
@@ -155,7 +155,7 @@ def test_arguments_have_the_structure_of_those_before():
     ):
         assert look(args, kwargs) is None
     positional = Looking(FACTS, [x], None, [], WatchedArrays(), (), [0], raw=True)
-    look = positional.function(reader(0))
+    look = positional.look(reader(0))
     assert look((x,), {}) is not None
     assert look((x, x), {}) is look((x,), {"y": x}) is look((), {}) is None
 
@@ -164,19 +164,19 @@ def test_variables_are_returned_raw_where_programs_take_raw_arrays():
     for raw in (True, False):
         looking = Looking(FACTS, [tracked], None, [tracked], WatchedArrays(), (), [0, 1], raw=raw)
         BOX[:] = [tracked]
-        found = looking.function(reader(1))((tracked,), {})
+        found = looking.look(reader(1))((tracked,), {})
         assert all(each is (tracked._raw if raw else tracked) for each in found)
 
 
 def test_what_outside_is_made_up_otherwise_does_not_fit():
     looking = Looking(FACTS, [x], None, [x], WatchedArrays(), (), [0, 1], raw=True)
-    look = looking.function(reader(1))
+    look = looking.look(reader(1))
     BOX[:] = [x]
     assert look((x,), {}) is not None
     BOX.clear()  # reading it raises
     assert look((x,), {}) is None
     other = Facts(Structure([("a", 1)]), (), (), ())
-    assert looking.function(reader(1, other)) is None
+    assert looking.look(reader(1, other)) is None
 
 
 def test_values_outside_are_those_of_the_key():
@@ -194,7 +194,7 @@ def test_values_outside_are_those_of_the_key():
                 lambda: None, ("v1 = k0[0]",), constants, first, "v1 is k2", "k1((v1,))", ()
             )
             looking = Looking(known, [x], None, [], WatchedArrays(), (), [0], raw=True)
-            look = looking.function(read)
+            look = looking.look(read)
             for value in (7, 8):
                 box[:] = [value]
                 assert (look((x,), {}) is not None) == (known.values == (value,))
@@ -289,7 +289,7 @@ def test_arrays_that_were_two_have_to_be_two(library):
     asarray = pytest.importorskip(f"{library}{'.numpy' * (library == 'jax')}").asarray
     arrays = [asarray([1.0, 2.0]), asarray([3.0, 4.0])]
     looking = Looking(FACTS, [], None, arrays, WatchedArrays(), (), [0, 1], raw=False)
-    look = looking.function(reader(2, merged="len({id(v0), id(v1)}) != 2"))
+    look = looking.look(reader(2, merged="len({id(v0), id(v1)}) != 2"))
     for given, is_like in (
         (arrays, True),
         (arrays[::-1], True),
