@@ -39,7 +39,7 @@ from agnograd_compile._entry import (
 from agnograd_compile._lowerings import Lowering, lowering_for
 from agnograd_compile._statics import Statics, WithConstants, WithStatics, without
 from agnograd_compile._surroundings.differences import difference
-from agnograd_compile._surroundings.effects import check_unchanged, watch
+from agnograd_compile._surroundings.effects import Before, check_unchanged
 from agnograd_compile._surroundings.elements import WatchedArrays
 from agnograd_compile._surroundings.fitting import Look, Looking
 from agnograd_compile._surroundings.keys import Key, content_key, key_of, key_of_array, raw_of
@@ -160,7 +160,7 @@ class CompiledFunction:
                 return entry(leaves, outside)
             entry = Entry(self, self.function, leaves, tree, outside)
             named = zip(key[1].arrays, entry.foreign, strict=True)
-            self._elements.use(name for name, foreign in named if foreign)
+            self._elements.add((name for name, foreign in named if foreign), used=True)
             if entry.is_abstract:
                 return self._plainly(leaves, tree)
             found = entry(leaves, outside)
@@ -225,19 +225,14 @@ class CompiledFunction:
         return self.function(*args, **kwargs)
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
-        """Call the function as it is; ``why`` says what it was traced too often for."""
-        if why is not None:
-            self._warn(why)
-        return called_plainly(self.function, leaves, tree, self._surroundings.read()[0])
-
-    def _warn(self, why: str) -> None:
-        """Warn, once, that the function was compiled too often."""
-        if not self._warned:
+        """Call the function as it is; warn, once, if ``why`` says why it was traced too often."""
+        if why is not None and not self._warned:
             self._warned = True
             _warn(
                 f"{self.name} was compiled {PROGRAMS} times, and is called as it is from now on "
                 f"where none of these programs fits: {why}"
             )
+        return called_plainly(self.function, leaves, tree, self._surroundings.read()[0])
 
     def _difference(self, key: Key) -> str:
         """Return what is new in a key, in words."""
@@ -264,13 +259,13 @@ class CompiledFunction:
         with self.lock:
             if order == 0 and self._programs >= PROGRAMS:
                 raise TooManyPrograms
-            before = watch(self._surroundings)
+            before = Before(self._surroundings)
             try:
                 found = make()
             finally:
                 before.caches.forget()
             check_unchanged(before, self.name)
-            if self._programs == 0 and (changing := self._surroundings.changing()):
+            if self._programs == 0 and (changing := self._surroundings.changing):
                 _warn(
                     f"{self.name} may use {changing[0]}, and a program keeps what the first call "
                     "got of it: give it as an argument"
@@ -281,8 +276,8 @@ class CompiledFunction:
                 for each in before.inventory.arrays
                 if any(raw_of(each.value) is x for x in found.by_elements)
             ]
-            (self._elements.use if found.is_mixed else self._elements.see)(names)
-            self._elements.use(self._surroundings.looked_at())
+            self._elements.add(names, used=found.is_mixed)
+            self._elements.add(self._surroundings.looked_at(), used=True)
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

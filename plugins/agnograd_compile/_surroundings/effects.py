@@ -5,8 +5,9 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import _lru_cache_wrapper, cached_property
 from importlib import import_module
 from operator import attrgetter, length_hint
 from threading import active_count
@@ -16,11 +17,10 @@ from typing import Any
 from agnograd import Variable
 from agnograd.errors import CompileError
 from agnograd.extend.transforms import owner_of
-from agnograd_compile._surroundings.caches import Caches, cached_in
 from agnograd_compile._surroundings.differences import the
 from agnograd_compile._surroundings.inventory import Inventory, Name
 from agnograd_compile._surroundings.keys import Same, elements_of, value_key
-from agnograd_compile._surroundings.objects import is_value
+from agnograd_compile._surroundings.objects import dict_of, is_value
 from agnograd_compile._surroundings.reading import is_users
 from agnograd_compile._surroundings.surroundings import Surroundings
 
@@ -31,7 +31,10 @@ _FRAMES = ("gi_frame", "cr_frame", "ag_frame")
 
 
 class Before:
-    """What a function can read, and the states of random numbers, before it runs."""
+    """What a function can read, and the states of random numbers, before it runs.
+
+    It looks at all elements of all arrays.
+    """
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
@@ -42,11 +45,6 @@ class Before:
         self.state = _state_of(self.inventory)
         self.shared = dict(_shared_states())
         self.modules = frozenset(sys.modules)
-
-
-def watch(surroundings: Surroundings) -> Before:
-    """Return what ``changed_since`` compares with. It looks at all elements of all arrays."""
-    return Before(surroundings)
 
 
 def check_unchanged(before: Before, name: str = "the function") -> None:
@@ -78,9 +76,10 @@ def changed_since(before: Before) -> str | None:
         name, known = place[0], before.state.get(place)
         if any(_is_in(name.path, each.path) and name[::2] == each[::2] for each in remembered):
             continue
-        if known is None and _belongs_to(name, sys.modules.keys() - before.modules):
-            continue
-        if known is None:
+        if known is None:  # which may have come with an import
+            imported = sys.modules.keys() - before.modules
+            if any(_is_in(name.path, each) for each in imported):
+                continue
             return f"sets {the(name)}"
         if known[0] == verb and known[1] != state:
             return f"{verb} {the(name)}"
@@ -142,14 +141,47 @@ def _remembered(inventory: Inventory) -> list[Name]:
     ]
 
 
-def _belongs_to(name: Name, modules: Iterable[str]) -> bool:
-    """Return whether something came with an import: it is a module, or in one."""
-    return any(_is_in(name.path, each) for each in modules)
-
-
 def _is_in(path: str, whole: str) -> bool:
     """Return whether a path is another one, or goes on from it."""
     return path.startswith(whole) and path[len(whole) :][:1] in ("", ".", "[")
+
+
+# -- what functions cache -------------------------------------------------------------------------
+
+
+class Caches:
+    """The caches of ``functools`` that a function can reach, and what they have so far.
+
+    An array that is made while a function is traced belongs to the program. A cache would hand it
+    to functions that are not traced.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        values = [each.value for each in inventory.objects]
+        self._functions = [
+            (value, value.cache_info().misses)
+            for value in values
+            if isinstance(value, _lru_cache_wrapper)
+        ]
+        self._objects = [(value, frozenset(cached_in(value))) for value in values]
+
+    def forget(self) -> None:
+        """Let caches forget what they got since: it is computed again when it is next needed."""
+        for function, misses in self._functions:
+            if function.cache_info().misses != misses:
+                function.cache_clear()
+        for value, known in self._objects:
+            for name in [each for each in cached_in(value) if each not in known]:
+                del value.__dict__[name]
+
+
+def cached_in(value: Any) -> Iterator[str]:
+    """Yield the attributes that a ``functools.cached_property`` has set; no code of users runs."""
+    bases = type(value).__mro__
+    for name in dict_of(value) or ():
+        found = next((vars(base)[name] for base in bases if name in vars(base)), None)
+        if isinstance(found, cached_property):
+            yield name
 
 
 # -- where generators, iterators and files stand --------------------------------------------------

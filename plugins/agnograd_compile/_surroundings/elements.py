@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from agnograd.extend import switch
 from agnograd_compile._surroundings.inventory import Name
@@ -31,16 +31,9 @@ COMPARED_BYTES = switch("COMPARED_BYTES", 2**22, least=0, most=2**62, module=__n
 HASHED_BYTES = switch("HASHED_BYTES", 2**14, least=2**6, most=2**62, module=__name__)
 
 
-class Sample(NamedTuple):
-    """What an array that is seen has to be: itself, with these elements at a key, or all.
-
-    ``data`` is None if nobody can write to it. ``to_host`` gives an array as one of NumPy's.
-    """
-
-    array: Any
-    key: tuple[slice, ...] | None
-    data: bytes | None
-    to_host: Callable[[Any], Any] | None
+# What an array that is seen has to be: itself, with the elements that a function reads. There is no
+# function if nobody can write to the array.
+Sample = tuple[Any, Callable[[], Any] | None, Any]
 
 
 class WatchedArrays:
@@ -52,35 +45,27 @@ class WatchedArrays:
 
     Attributes
     ----------
-    names : frozenset of Name
-        All of them. It is another object once there are more, or once more of each count.
+    names : dict of Name to bool
+        All of them, and whether they are used. It is another object once there are more, or once
+        more of each count.
     """
 
     def __init__(self) -> None:
-        self.names: frozenset[Name] = frozenset()
-        self._used: frozenset[Name] = frozenset()
-        self._seen: frozenset[Name] = frozenset()
+        self.names: dict[Name, bool] = {}
         # What an array was, all its elements or an array that nobody can write to; their digest.
         self._known: dict[Name, tuple[bytearray | Same, bytes]] = {}
-        self._samples: dict[int, tuple[Same, Any]] = {}
-        self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
+        self._samples: dict[int, tuple[Key, Callable[[], Any] | None]] = {}
+        self._places: tuple[Any, Any, list[tuple[int, Name, bool]]] = (None, None, [])
 
     def __bool__(self) -> bool:
         return bool(self.names)
 
-    def use(self, names: Iterable[Name]) -> None:
-        """Add arrays of which Python made something."""
-        added = frozenset(names) - self._used
+    def add(self, names: Iterable[Name], used: bool) -> None:
+        """Add arrays of which Python made something, or that it may look at."""
+        known = self.names
+        added = {name: used for name in names if name not in known or used > known[name]}
         if added:
-            self._used |= added
-            self.names = self._used | self._seen
-
-    def see(self, names: Iterable[Name]) -> None:
-        """Add arrays that Python may look at."""
-        added = frozenset(names) - self._seen
-        if added:
-            self._seen |= added
-            self.names = self._used | self._seen
+            self.names = known | added
 
     def key(self, arrays: Sequence[Any], names: tuple[Name, ...]) -> Key:
         """Return what the elements are now; ``names`` are those of all arrays."""
@@ -93,7 +78,7 @@ class WatchedArrays:
         )
 
     def samples(self, elements: Key, names: tuple[Name, ...]) -> dict[int, Sample] | None:
-        """Return what has to be true for arrays to have elements that ``key`` returned.
+        """Return what has to be true for arrays to have elements that ``key`` has just returned.
 
         It is the sample that an array has to have, by its place among all arrays; None if there is
         more to compare, or not every array is an ordinary one.
@@ -104,42 +89,34 @@ class WatchedArrays:
                 of, digest = self._known.get(name, (None, None))
                 if type(of) is not Same or digest != known:
                     return None
-                found[place] = Sample(of.value, None, None, None)
+                found[place] = of.value, None, None
                 continue
             raw, data = known[0].value, known[1]
-            to_host = host_of(raw)
-            if to_host is None or type(data) not in (bytes, type(None)):
+            if host_of(raw) is None or type(data) not in (bytes, type(None)):
                 return None
-            found[place] = Sample(raw, _places(tuple(raw.shape)), data, to_host)
+            found[place] = raw, _reader_of(raw), data
         return found
 
     def _placed(self, names: tuple[Name, ...]) -> list[tuple[int, Name, bool]]:
         """Return where these arrays are among all, and whether they are used."""
-        used, seen = self._used, self._seen
-        known, known_used, known_seen, places = self._places
-        if known is not names or known_used is not used or known_seen is not seen:  # seldom
-            places = [
-                (place, name, name in used)
-                for place, name in enumerate(names)
-                if name in used or name in seen
-            ]
-            self._places = names, used, seen, places
+        watched = self.names
+        known, of, places = self._places
+        if known is not names or of is not watched:  # seldom
+            pairs = enumerate(names)
+            places = [(place, name, watched[name]) for place, name in pairs if name in watched]
+            self._places = names, watched, places
         return places
 
     def _sample(self, place: int, array: Any) -> Key:
         """Return an array by itself, and some of its elements; the same key while they are."""
         raw = raw_of(array)
-        known = self._samples.get(place)
-        if known is not None and known[1] is None and known[0].value is raw:
-            return known
-        data: Any
-        if is_immutable(raw):
-            data = None  # all that can change is which array it is
-        else:
-            key = _places(tuple(raw.shape))
-            data = elements_of(raw if key is None else raw[key])
-        if known is None or known[0].value is not raw or known[1] != data:
-            known = self._samples[place] = Same(raw), data
+        known, read = self._samples.get(place, ((), None))
+        if not known or known[0].value is not raw:
+            known, read = (Same(raw), None), _reader_of(raw)
+        data = read() if read else None
+        if data != known[1]:
+            known = known[0], data
+        self._samples[place] = known, read
         return known
 
     def _whole(self, name: Name, array: Any) -> Any:
@@ -166,6 +143,20 @@ class WatchedArrays:
         elif is_kept:
             self._known[name] = kept, digest
         return digest
+
+
+def _reader_of(raw: Any) -> Callable[[], Any] | None:
+    """Return what reads some elements of an array, or all; None if nobody can write to it.
+
+    NumPy does that by a view that is made but once: the array has the layout that it had.
+    """
+    if is_immutable(raw):
+        return None
+    key, to_host = _places(tuple(raw.shape)), host_of(raw)
+    if to_host is not None and to_host(raw) is raw:
+        found: Callable[[], Any] = (raw if key is None else raw[key]).tobytes
+        return found
+    return lambda: elements_of(raw if key is None else raw[key])
 
 
 def _host_of(raw: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from agnograd import Variable
 from agnograd.extend.arguments import flatten_in_order
-from agnograd_compile._surroundings.elements import Sample, WatchedArrays
+from agnograd_compile._surroundings.elements import WatchedArrays
 from agnograd_compile._surroundings.inventory import Facts, Reader, written
 from agnograd_compile._surroundings.keys import (
     Key,
@@ -93,9 +93,10 @@ class Looking:
         self._raw = ["._raw" * isinstance(each, Variable) for each in (*leaves, *outside)]
         samples = watched.samples(elements, facts.arrays) if watched else {}
         self._compares = samples is None  # elements, besides samples of them
-        for place, sample in (samples or {}).items():
-            own = self._sample("{0}" + self._raw[len(leaves) + place], sample)
-            if self._same[place] and sample.array is outside[place]:
+        for place, (array, read, data) in (samples or {}).items():
+            own = [f"{{0}}{self._raw[len(leaves) + place]} is {self._hold(array)}"]
+            own += [f"{self._hold(read)}() == {self._hold(data)}"] * (read is not None)
+            if self._same[place] and array is outside[place]:
                 self._same[place], self._outer[place] = own[0], own
             else:
                 self._outer[place] += own
@@ -192,19 +193,3 @@ class Looking:
             whole = f"({name}.aval is {self._hold(value.aval)} or ({' and '.join(known)}))"
             return [kind, whole, *equal.values()]
         return [kind, *equal.values()]
-
-    def _sample(self, name: str, sample: Sample) -> list[str]:
-        """Return what has to be true for an array to be one that was seen, with its elements.
-
-        NumPy reads them by a view that is made but once: the array has the layout that it had.
-        """
-        conditions = [f"{name} is {self._hold(sample.array)}"]
-        if sample.data is None:
-            return conditions
-        if sample.to_host is not None and sample.to_host(sample.array) is sample.array:
-            part = sample.array if sample.key is None else sample.array[sample.key]
-            read = f"{self._hold(part.tobytes)}()"
-        else:
-            key = "" if sample.key is None else f"[{self._hold(sample.key)}]"
-            read = f"{self._hold(sample.to_host)}({name}{key}).tobytes()"
-        return [*conditions, f"{read} == {self._hold(sample.data)}"]

@@ -175,10 +175,6 @@ class Inventory:
         """Note a part of the structure."""
         self.structure.append((name, key))
 
-    def reading(self) -> Reading:
-        """Return what was found."""
-        return [found.value for found in self.arrays], self.facts
-
     def close(self) -> Inventory:
         """Make the facts: the walk has come to its end."""
         names = tuple(found.name for found in self.arrays)

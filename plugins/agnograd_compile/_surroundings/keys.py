@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from functools import lru_cache
 from types import BuiltinFunctionType, MethodType, ModuleType
@@ -32,6 +32,8 @@ _OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays hav
 # Modules whose values may be equal and not the same: Decimal("1.0") and Decimal("1.00"), or a time
 # of two zones. So may be ranges, of which one ends at 3 and one at 4.
 _BY_TEXT = frozenset({"datetime", "decimal"})
+# Whose values are equal only if they are the same.
+_ALIKE: frozenset[type] = frozenset({bool, int, str, bytes, type(None), type(...)})
 # The most bytes of an array that stand in a key as they are, and not by a hash.
 KEY_BYTES = switch("KEY_BYTES", 1024, least=0, most=2**62, module=__name__)
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
@@ -90,7 +92,7 @@ def key_of(leaves: Sequence[Any], tree: Any) -> Key:
             try:
                 keyer = _keyer_of(leaf)
             except TypeError:
-                raise _unhashable(leaves, tree) from None
+                raise _unhashable(leaf, name_of_leaf(tree, len(keys) - 1)) from None
         keys.append(keyer(leaf))
     return tuple(keys)
 
@@ -177,18 +179,12 @@ def _maker(text: str) -> Callable[..., Any]:
     return function_from(text, {}, keep=False)
 
 
-def _unhashable(leaves: Iterable[Any], tree: Any) -> ArgumentError:
-    for number, leaf in enumerate(leaves):
-        try:
-            _keyer_of(leaf)
-        except TypeError:
-            kind = type(leaf).__qualname__
-            return ArgumentError(
-                f"ag.compile: {name_of_leaf(tree, number)} is a {kind}, which is neither an array "
-                "nor a value that never changes: give its arrays instead, in a tuple, list or "
-                "dict; register the class with optree as a pytree; or name the argument in static="
-            )
-    raise AssertionError("all leaves have keys")
+def _unhashable(leaf: Any, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"ag.compile: {name} is a {type(leaf).__qualname__}, which is neither an array nor a value "
+        "that never changes: give its arrays instead, in a tuple, list or dict; register the class "
+        "with optree as a pytree; or name the argument in static="
+    )
 
 
 def name_of_leaf(tree: Any, number: int) -> str:
@@ -206,13 +202,15 @@ def name_of_leaf(tree: Any, number: int) -> str:
 
 
 def value_key(value: Any) -> Key:
-    """Return a hashable value as a key that tells it apart from all that is not the same."""
+    """Return a value as a key that tells it apart from all that is not the same."""
     kind = type(value)
+    if kind in _ALIKE:  # most often
+        return kind, value
     if kind is float:
         return (float, value) if value and value == value else (float, value.hex())
     if is_by_text(kind):
         return kind, repr(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return kind, tuple(map(value_key, value))
     if kind is slice:
         return slice, tuple(map(value_key, (value.start, value.stop, value.step)))
@@ -251,7 +249,7 @@ def content_key(value: Any) -> Key:
     if isinstance(value, bytearray):
         return kind, bytes(value)
     if is_array(value):
-        return key_of_array(value), *fingerprint([value])
+        return key_of_array(value), fingerprint(value)
     try:
         hash(value)
     except TypeError:
@@ -262,17 +260,13 @@ def content_key(value: Any) -> Key:
     return value_key(value)
 
 
-def fingerprint(arrays: Iterable[Any]) -> Key:
-    """Return what all elements of arrays are.
+def fingerprint(array: Any) -> Any:
+    """Return what all elements of an array are.
 
     Those of a short array stand for themselves, and those of a longer one by their hash of 128
     bits. A lazy array is known by what its backend knows it by, and an array that has no values
     yet, as under a transformation, by its identity.
     """
-    return tuple(map(_elements, arrays))
-
-
-def _elements(array: Any) -> Any:
     data = elements_of(array)
     if type(data) is not bytes or len(data) <= KEY_BYTES:
         return data
@@ -326,6 +320,4 @@ def backend_of(raw: Any) -> Backend | None:
     return None if backend.level or backend.capabilities.lazy else backend
 
 
-_keyers.update(
-    dict.fromkeys((bool, int, float, complex, str, bytes, type(None), type(...)), value_key)
-)
+_keyers.update(dict.fromkeys((*_ALIKE, float, complex), value_key))

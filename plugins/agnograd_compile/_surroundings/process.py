@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 # What is compared of a part: what a function returns, by default, or else this.
 _COMPARED: dict[str, Callable[[Any], Any]] = {
@@ -38,31 +38,18 @@ _CHANGING = (
 _MODULES = tuple(dict.fromkeys(each.partition(".")[0] for each in (*_COMPARED, *_CHANGING)))
 
 
-class Part(NamedTuple):
-    """What a function may read of the process.
-
-    Attributes
-    ----------
-    path : str
-        What it is called.
-    read : callable or None
-        Returns what it is now, to compare with; None if that says nothing.
-    """
-
-    path: str
-    read: Callable[[], Any] | None
-
-
-_known: dict[int, list[tuple[tuple[str, ...], Part]]] = {}
+Part = tuple[tuple[str, ...], str, Callable[[], Any] | None]
+_known: dict[int, list[Part]] = {}
 _kept: list[Any] = []  # what they begin with, so that nothing else has its identity
 _modules: tuple[str, ...] = ()  # those whose parts are known
 
 
-def parts() -> dict[int, list[tuple[tuple[str, ...], Part]]]:
+def parts() -> dict[int, list[Part]]:
     """Return what code may read of the process, by the identity of what it names.
 
-    That is a module, something in it, or what is read itself. With each part are the attributes by
-    which it is read from there.
+    That is a module, something in it, or what is read itself. Each part has the attributes by which
+    it is read from there, what it is called, and what returns what it is now, to compare with; None
+    if that says nothing.
     """
     global _modules
     loaded = tuple(filter(sys.modules.__contains__, _MODULES))
@@ -77,7 +64,7 @@ def parts() -> dict[int, list[tuple[tuple[str, ...], Part]]]:
         compared = _COMPARED.get(path)
         read = None if compared is None else partial(_read, compared, scope, path)
         for count, begin in enumerate(begins):
-            _known.setdefault(id(begin), []).append((tuple(names[count:]), Part(path, read)))
+            _known.setdefault(id(begin), []).append((tuple(names[count:]), path, read))
         _kept.append(begins)
     _modules = loaded
     return _known

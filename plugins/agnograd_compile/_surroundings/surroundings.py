@@ -38,6 +38,8 @@ class Surroundings:
 
     Attributes
     ----------
+    changing : list of str
+        What may be called that gives something else in each call, by the last walk.
     attributes : set of str
         The names of attributes, and of imported modules, in all code that was found.
     reader : Reader or None
@@ -51,6 +53,7 @@ class Surroundings:
         for name, value in static.items():
             self.roots.append((value, Name("static argument '", str(name), "'")))
         self.attributes: set[str] = set()
+        self.changing: list[str] = []
         self._everything = self._absences = False
         self._readers: tuple[Reader, ...] = ()
         self._met: Structure | None = None  # in the last walk
@@ -75,7 +78,7 @@ class Surroundings:
             self.reader = inventory.reader()
             self._readers = (self.reader, *self._readers[: READERS - 1])
         self._met = structure
-        return inventory.reading()
+        return [found.value for found in inventory.arrays], inventory.facts
 
     def walk(self) -> Inventory:
         """Look at everything again."""
@@ -92,12 +95,8 @@ class Surroundings:
                 ) from None
             self._everything, self._absences = walk.everything, walk.absences
             if before == (len(self.attributes), self._everything, self._absences):
-                self._walk = walk
+                self._walk, self.changing = walk, walk.changing
                 return walk.inventory.close()
-
-    def changing(self) -> list[str]:
-        """Return what may be called that gives something else in each call, by the last walk."""
-        return [] if self._walk is None else self._walk.changing
 
     def looked_at(self) -> list[Name]:
         """Return the names of the raw arrays at whose elements code may look, by the last walk."""

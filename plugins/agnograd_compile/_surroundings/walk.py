@@ -278,7 +278,7 @@ class Walk:
 
     def _process(self, value: Any) -> None:
         """Look at what is read of the process with something: it is compared, or changes."""
-        for attributes, (path, read) in self._parts[id(value)]:
+        for attributes, path, read in self._parts[id(value)]:
             name = Name("", path, "")
             if not self.attributes.issuperset(attributes):
                 continue

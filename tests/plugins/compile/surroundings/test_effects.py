@@ -14,7 +14,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import CompileError
-from agnograd_compile._surroundings.effects import changed_since, check_unchanged, watch
+from agnograd_compile._surroundings.effects import Before, changed_since, check_unchanged
 from agnograd_compile._surroundings.surroundings import Surroundings
 
 THIS = sys.modules[__name__]
@@ -227,7 +227,7 @@ CHANGES = {
 def test_a_change_is_noticed(function, expected):
     vars(model).pop("best", None)
     vars(sets_its_own_attribute).clear()
-    before = watch(Surroundings(function))
+    before = Before(Surroundings(function))
     assert changed_since(before) is None
     function()
     assert changed_since(before) == expected
@@ -282,14 +282,14 @@ def reads_only():
     ids=lambda each: each.__name__,
 )
 def test_what_is_no_change(function):
-    before = watch(Surroundings(function))
+    before = Before(Surroundings(function))
     function()
     assert changed_since(before) is None
 
 
 def test_the_first_import_of_random_numbers_is_no_change(monkeypatch):
     monkeypatch.delitem(sys.modules, "numpy.random")
-    before = watch(Surroundings(own_list))
+    before = Before(Surroundings(own_list))
     monkeypatch.setitem(sys.modules, "numpy.random", np.random)
     assert changed_since(before) is None
 
@@ -304,7 +304,7 @@ def imports_and_draws():
 def test_the_first_draw_is_a_change(function, monkeypatch):
     monkeypatch.setattr(np, "random", np.random)
     monkeypatch.delitem(sys.modules, "numpy.random")
-    before = watch(Surroundings(function))
+    before = Before(Surroundings(function))
     assert changed_since(before) is None
     function()
     assert "module numpy.random shares" in changed_since(before)
@@ -327,10 +327,10 @@ def test_an_import_is_no_change(tmp_path, monkeypatch):
         shift.append(1.0)
 
     surroundings = Surroundings(imports)
-    before = watch(surroundings)
+    before = Before(surroundings)
     imports()
     assert changed_since(before) is None
-    before = watch(surroundings)
+    before = Before(surroundings)
     changes()
     assert changed_since(before) == "changes wholly_new.inner.shift"
     for name in ("wholly_new", "wholly_new.inner"):
@@ -344,7 +344,7 @@ def test_a_module_of_the_users():
     def doubles():
         module.scale *= 2
 
-    before = watch(Surroundings(doubles))
+    before = Before(Surroundings(doubles))
     doubles()
     assert changed_since(before) == "changes configuration.scale"
 
@@ -363,7 +363,7 @@ def test_changes_in_torch():
         writes: "writes to the closure variable 'tensor' of writes",
     }
     for function, what in expected.items():
-        before = watch(Surroundings(function))
+        before = Before(Surroundings(function))
         assert changed_since(before) is None
         function()
         assert changed_since(before) == what

@@ -203,7 +203,7 @@ def test_values_outside_are_those_of_the_key():
 def test_samples_have_to_be_as_they_were():
     short, long = np.arange(6.0), np.arange(1000.0)
     watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
-    watched.see(names)
+    watched.add(names, used=False)
     arrays = [short, ag.Variable(long)]
     fits = fitting([], arrays, watched, names)
     assert fits([], arrays)
@@ -221,7 +221,7 @@ def test_samples_of_tensors_have_to_be_as_they_were():
     short, long = torch.arange(6.0), torch.arange(1000.0)
     other = long + 1.0
     watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
-    watched.see(names)
+    watched.add(names, used=False)
     fits = fitting([], [short, long], watched, names)
     assert fits([], [short, long])
     assert not fits([], [short.clone(), long])
@@ -237,12 +237,12 @@ def test_samples_of_tensors_have_to_be_as_they_were():
 def test_what_nobody_can_write_to_has_to_be_the_same():
     jax = pytest.importorskip("jax", reason="pip install 'agnograd[jax]'")
     y, watched, names = jax.numpy.arange(1000.0), WatchedArrays(), (Name("", "y", ""),)
-    watched.see(names)
+    watched.add(names, used=False)
     key = watched.key([y], names)
     assert watched.key([y], names) == key
     assert watched.key([y + 0.0], names) != key
     samples = watched.samples(key, names)
-    assert samples[0].data is None
+    assert samples[0][1:] == (None, None)
     fits = fitting([], [y], watched, names)
     assert fits([], [y])
     assert not fits([], [y + 0.0])
@@ -252,21 +252,21 @@ def test_there_are_no_samples_where_all_elements_count():
     masked = np.ma.MaskedArray(x, x > 2.0)
     for array, use in ((x, True), (masked, False)):
         watched, names = WatchedArrays(), (Name("", "x", ""),)
-        (watched.use if use else watched.see)(names)
+        watched.add(names, use)
         assert watched.samples(watched.key([array], names), names) is None
 
 
 def test_what_is_watched_later_is_noticed():
     first, second = Name("", "x", ""), Name("", "y", "")
     watched = WatchedArrays()
-    watched.see([first])
+    watched.add([first], used=False)
     before = watched.names
-    watched.see([first])
+    watched.add([first], used=False)
     assert watched.names is before
-    watched.use([first])
+    watched.add([first], used=True)
     assert watched.names is not before
     before = watched.names
-    watched.see([first, second])
+    watched.add([first, second], used=False)
     assert watched.names is not before
 
 
