@@ -19,7 +19,7 @@ from agnograd_compile._programs.program import (
     mapped,
     seen_by,
 )
-from agnograd_compile._programs.straight import copied_outputs, function_of
+from agnograd_compile._programs.straight import copied_outputs, named_function
 
 
 class Stepwise:
@@ -43,8 +43,9 @@ class Stepwise:
                 self._step(step, values)
             except Missed:
                 raise
-            except Exception as error:
-                located(error, program, step)
+            except Exception as error:  # notes the op, and the line of the user's code
+                op, at = step.op.lstrip("@"), f", called at {step.location}" * bool(step.location)
+                error.add_note(f"agnograd: in compiled {program.name}, at op {op!r}{at}")
                 raise
         return [
             program.domain.copy(values[ref]) if copied else values[ref]
@@ -59,7 +60,7 @@ class Stepwise:
                 raise Missed(step.kwargs["number"], found)
             return
         kwargs = {n: mapped(values.__getitem__, v) for n, v in step.kwargs.items()}
-        function = function_of(self.program, step)
+        function = named_function(self.program, step.op, step.kwargs)
         compute = partial(function, *args, **({} if step.op in CALLS else kwargs))
         mode = current_mode()
         if mode is None or mode.observers is None:
@@ -67,7 +68,8 @@ class Stepwise:
         else:
             inputs = tuple([values[ref] for ref in step.uses()])
             call = ReplayedCall(self.program, step)
-            _, out = mode.observers.forward(call, compute, (), inputs, _options(step, kwargs))
+            options = {name: value for name, value in kwargs.items() if not callable(value)}
+            _, out = mode.observers.forward(call, compute, (), inputs, options)
         results = out if step.several else (out,)
         values.update(zip(step.outs, results, strict=True))
 
@@ -91,17 +93,6 @@ class ReplayedCall(Call):
     def location(self) -> str | None:
         """Where the user's code called the op when it was traced."""
         return self._place
-
-
-def _options(step: Step, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a call by name: what is given by name, and is not a function."""
-    return {name: value for name, value in kwargs.items() if not callable(value)}
-
-
-def located(error: BaseException, program: TracedProgram, step: Step) -> None:
-    """Add to an error where it came up: the op, and the line of the user's code that called it."""
-    at = f", called at {step.location}" if step.location else ""
-    error.add_note(f"agnograd: in compiled {program.name}, at op {step.op.lstrip('@')!r}{at}")
 
 
 def locate(error: BaseException, program: TracedProgram, arrays: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ from agnograd._util.trees import flatten
 from agnograd_compile._lowerings import lowering_for
 from agnograd_compile._passes import passes
 from agnograd_compile._programs.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
-from agnograd_compile._programs.straight import function_of, straight
+from agnograd_compile._programs.straight import named_function, straight
 from agnograd_compile._trace import ARRAY, Callee, Signature, record
 
 
@@ -106,7 +106,7 @@ def facts_hold(program, arrays):
             continue
         args = mapped(values.__getitem__, step.args)
         kwargs = {} if step.op in CALLS else step.kwargs
-        found = function_of(program, step)(
+        found = named_function(program, step.op, step.kwargs)(
             *args, **{name: mapped(values.__getitem__, each) for name, each in kwargs.items()}
         )
         for ref, value in zip(step.outs, found if step.several else (found,), strict=True):

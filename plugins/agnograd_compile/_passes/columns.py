@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 from agnograd.extend import switch
-from agnograd_compile._passes.common import frozen
 from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared
+from agnograd_compile._surroundings.keys import value_key
 
 # How far back the steps of a column are followed, each of which may have several columns before
 # it.
@@ -151,7 +151,7 @@ class Columns(Editor):
                     stacks.append((place, given))
                 args.append(found)
             elif kinds <= {int, float}:
-                same = len({frozen(each) for each in given}) == 1
+                same = len({value_key(each) for each in given}) == 1
                 args.append(given[0] if same else given)
             else:
                 return None

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from agnograd_compile._programs.program import GUARD, Ref, Step, TracedProgram, declared
+from agnograd_compile._surroundings.keys import value_key
 
 
 def common(program: TracedProgram) -> TracedProgram:
@@ -51,27 +52,8 @@ def key_of(step: Step, program: TracedProgram) -> Hashable:
         is_complex = program.domain.is_complex(program.facts[step.outs[0]].dtype)
         if type(one) is Ref is type(other) and one.number > other.number and not is_complex:
             args = other, one
-    given = [arg if type(arg) is Ref else frozen(arg) for arg in args]
-    return step.op, *given, frozen(tuple(kwargs.items())) if kwargs else None
-
-
-def frozen(value: Any) -> Hashable:
-    """Return something hashable that is equal for arguments that mean the same, and only for those.
-
-    Numbers of two types differ, and so do 0.0 and -0.0. NaN is equal to itself.
-    """
-    kind = type(value)
-    if kind is Ref or kind is str or value is None:
-        return value  # type: ignore[no-any-return]
-    if kind is float:
-        return float, value.hex()
-    if kind is complex:
-        return complex, value.real.hex(), value.imag.hex()
-    if kind is slice:
-        return slice, frozen(value.start), frozen(value.stop), frozen(value.step)
-    if isinstance(value, tuple | list):
-        return kind, *map(frozen, value)
-    return kind, value
+    given = [arg if type(arg) is Ref else value_key(arg) for arg in args]
+    return step.op, *given, value_key(tuple(kwargs.items())) if kwargs else None
 
 
 def _alike(known: Step, step: Step, facts: Any) -> bool:

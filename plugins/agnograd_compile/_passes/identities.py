@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agnograd.extend import is_basic
-from agnograd_compile._passes.common import frozen
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, refs_in
+from agnograd_compile._surroundings.keys import value_key
 
 
 class Seen(NamedTuple):
@@ -153,7 +153,7 @@ def _same_place(key: Any, other: Any) -> bool:
 
     ``False``, which selects nothing, is equal to 0.
     """
-    return is_basic(key) and not any(refs_in(key)) and frozen(key) == frozen(other)
+    return is_basic(key) and not any(refs_in(key)) and value_key(key) == value_key(other)
 
 
 def _multiply(seen: Seen, step: Step) -> Any:

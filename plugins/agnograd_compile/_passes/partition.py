@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agnograd.extend import is_basic
@@ -32,12 +32,7 @@ class Partition(NamedTuple):
     inputs: tuple[int, ...]
 
 
-def partition(
-    program: TracedProgram,
-    cotangents: Sequence[Ref],
-    outputs: int,
-    wanted: Sequence[bool] | None = None,
-) -> Partition:
+def partition(program: TracedProgram, cotangents: Sequence[Ref], outputs: int) -> Partition:
     """Split a program whose outputs are values, and gradients that depend on cotangents.
 
     Whatever does not depend on a cotangent is computed in the forward program, the guards among it
@@ -52,12 +47,8 @@ def partition(
         Those of its inputs that the backward program takes.
     outputs : int
         How many of its outputs are values; the others are gradients.
-    wanted : sequence of bool, optional
-        For each gradient, whether the backward program returns it; by default all.
     """
     values, gradients = program.outputs[:outputs], program.outputs[outputs:]
-    if wanted is not None:
-        gradients = tuple(g for g, keep in zip(gradients, wanted, strict=True) if keep)
     given = tuple(ref for ref in program.inputs if ref not in set(cotangents))
     before, after = _split(program, cotangents)
     live = set(gradients)
@@ -113,7 +104,8 @@ def _taken_again(
             repeated[id(step)] = step
             pending.extend(step.uses())
     again = [step for step in before if id(step) in repeated]
-    return again, dict.fromkeys(ref for ref in _in_order(program, before) if ref in kept)
+    order = (*program.inputs, *program.constants, *(ref for step in before for ref in step.outs))
+    return again, dict.fromkeys(ref for ref in order if ref in kept)
 
 
 def _is_view(step: Step, at_hand: set[Ref]) -> bool:
@@ -124,13 +116,6 @@ def _is_view(step: Step, at_hand: set[Ref]) -> bool:
     if declared(step.op).view is None or step.several:
         return False
     return len(step.views) == 1 and step.args[0] is step.views[0]
-
-
-def _in_order(program: TracedProgram, steps: Sequence[Step]) -> Iterator[Ref]:
-    yield from program.inputs
-    yield from program.constants
-    for step in steps:
-        yield from step.outs
 
 
 def _part(

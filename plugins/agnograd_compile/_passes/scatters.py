@@ -90,15 +90,12 @@ class _Scatters(Editor):
 
     def _is_zero(self, ref: Ref) -> bool:
         """Return whether a value is a constant all of whose elements are zeros, of any sign."""
-        if ref not in self._zeros:
-            self._zeros[ref] = ref in self.program.constants and self._has_zeros(ref)
-        return self._zeros[ref]
-
-    def _has_zeros(self, ref: Ref) -> bool:
-        value, fact, raw = self.program.constants[ref], self.facts[ref], self.program.domain.raw
-        if fact.strides is not None and not any(fact.strides) and fact.size:
-            value = value[(0,) * len(fact.shape)]
-        return not bool(raw.any(raw.not_equal(value, 0)))
+        if ref in self.program.constants and ref not in self._zeros:
+            value, fact, raw = self.constants[ref], self.facts[ref], self.domain.raw
+            if fact.strides is not None and not any(fact.strides) and fact.size:
+                value = value[(0,) * len(fact.shape)]
+            self._zeros[ref] = not bool(raw.any(raw.not_equal(value, 0)))
+        return self._zeros.get(ref, False)
 
 
 def _selects_all(key: Any, shape: tuple[int, ...]) -> bool:

@@ -8,7 +8,7 @@ from agnograd.extend import is_basic, switch
 from agnograd_compile._passes.identities import instead
 from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.program import Fact, Ref, Step, TracedProgram, declared, mapped
-from agnograd_compile._programs.straight import function_of, named_function
+from agnograd_compile._programs.straight import named_function
 
 Number = int | float
 
@@ -271,20 +271,17 @@ class Numbers(Editor):
             return False
         if step.op.startswith("@") or step.effects or self.facts[out].size > FOLDED_ELEMENTS:
             return False
-        args, kwargs = (self._values(each) for each in (step.args, tuple(step.kwargs.values())))
+        value_of = self.constants.__getitem__
+        kwargs = {name: mapped(value_of, each) for name, each in step.kwargs.items()}
         with self.domain.backend.quiet():
-            function = function_of(self.program, step)
-            value = function(*args, **dict(zip(step.kwargs, kwargs, strict=True)))
+            function = named_function(self.program, step.op, {})
+            value = function(*mapped(value_of, step.args), **kwargs)
         numeric = self.domain.library.isdtype(value.dtype, "numeric")
         if numeric and not bool(self.domain.raw.all(self.domain.raw.isfinite(value))):
             return False
         self.constants[out] = value
         self.note(out, self.number_of(out, value))
         return True
-
-    def _values(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = mapped(self.constants.__getitem__, given)
-        return found
 
 
 def _like(fact: Fact, shape: tuple[int, ...], kind: type, strides: Any = ()) -> Fact:

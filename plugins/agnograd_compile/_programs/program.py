@@ -282,12 +282,8 @@ def freed_after(program: TracedProgram) -> Mapping[int, Sequence[Ref]]:
 
     A value is read as long as a view of it is. Inputs, constants, and outputs are not among them.
     """
-    if program._freed is None:
-        program._freed = _freed_after(program)
-    return program._freed
-
-
-def _freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
+    if program._freed is not None:
+        return program._freed
     roots = roots_of(program)
     views = {ref for ref, own in roots.items() if ref not in own}
     last: dict[Ref, int] = {}
@@ -303,6 +299,7 @@ def _freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
     for ref, number in last.items():
         if ref not in kept:
             found.setdefault(number, []).append(ref)
+    program._freed = found
     return found
 
 
@@ -311,12 +308,8 @@ _number = attrgetter("number")
 
 def roots_of(program: TracedProgram) -> Mapping[Ref, frozenset[Ref]]:
     """Return, for each value, those whose memory it may share: itself if it is a new array."""
-    if program._roots is None:
-        program._roots = _roots_of(program)
-    return program._roots
-
-
-def _roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
+    if program._roots is not None:
+        return program._roots
     found: dict[Ref, frozenset[Ref]] = {
         ref: frozenset((ref,)) for ref in (*program.inputs, *program.constants)
     }
@@ -327,4 +320,5 @@ def _roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
             above = own if above is None else above | own
         for ref in step.outs:
             found[ref] = above or frozenset((ref,))
+    program._roots = found
     return found

@@ -99,7 +99,7 @@ class Writer:
 
     def call(self, step: Step) -> str:
         """Write the call of a step's function."""
-        function = self.held(function_of(self.program, step), step.op)
+        function = self.held(named_function(self.program, step.op, step.kwargs), step.op)
         given = [*map(self.text, step.args)]
         if step.op not in CALLS:
             given += [f"{name}={self.text(value)}" for name, value in step.kwargs.items()]
@@ -145,23 +145,17 @@ class Writer:
         return self._known[key]
 
 
-def function_of(program: TracedProgram, step: Step) -> Callable[..., Any]:
-    """Return what computes a step on raw arrays."""
-    return named_function(program, step.op, step.kwargs)
-
-
 def named_function(
     program: TracedProgram, op: str, kwargs: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """Return what computes an op of a program on raw arrays, by its name."""
-    backend: Any = program.domain.backend
     if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
     if op == CHAIN:
         return _sum_in_order
     if op in ("@scatter_add", "@scatter_add_axis"):
-        add, copy = getattr(backend, op[1:]), program.domain.copy
+        add, copy = getattr(program.domain.backend, op[1:]), program.domain.copy
         return lambda into, *given: add(copy(into), *given)
     found: Callable[..., Any] = _getter(op)(program.domain.raw)
     return found

@@ -26,10 +26,10 @@ def joint(function, count):
     return f
 
 
-def split(backend, function, args, cotangent, wanted=None):
+def split(backend, function, args, cotangent):
     """Trace, and split; return the joint program too."""
     program = traced(backend, joint(function, len(args)), *args, cotangent)
-    found = partition(program, program.inputs[-1:], 1, wanted)
+    found = partition(program, program.inputs[-1:], 1)
     is_sound(found.forward)
     is_sound(found.backward)
     return program, found
@@ -72,17 +72,6 @@ def test_an_input_is_passed_on_as_it_is():
     _, found = split("numpy", lambda x, y: x * y, [x, y], g)
     assert found.inputs == (0, 1)
     assert len(found.forward.outputs) == 1
-    _, found = split("numpy", lambda x, y: x * y, [x, y], g, wanted=[False, True])
-    assert found.inputs == (0,)
-    assert ops(found.backward) == ["multiply"]
-
-
-def test_no_gradient_is_wanted():
-    x, g = np.ones(3), np.ones(3)
-    _, found = split("numpy", lambda x: XP.sin(x), [x], g, wanted=[False])
-    assert found.inputs == ()
-    assert len(found.forward.outputs) == 1
-    assert straight(found.backward)([g]) == []
 
 
 def test_views_of_inputs_are_taken_again():
