@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd import Variable, is_grad_enabled
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import is_python_scalar
 from agnograd.extend.arguments import map_leaves
-from agnograd.extend.transforms import Domain, domain_of, is_inside, owner_of
-from agnograd_compile._graph import GraphUnit, Outside
+from agnograd.extend.transforms import Domain, domain_of, is_inside, owner_of, rank_of
+from agnograd_compile._graph import GraphUnit
 from agnograd_compile._surroundings.fitting import Looking
 from agnograd_compile._surroundings.keys import raw_of
 from agnograd_compile._trace import ARRAY, Callee, Signature, arguments, copy_of
-from agnograd_compile._unit import Owner, Runs, Unit
+from agnograd_compile._unit import Runs, Unit
+
+if TYPE_CHECKING:
+    from agnograd_compile._compiled import CompiledFunction
 
 
 class Entry:
@@ -23,7 +26,7 @@ class Entry:
 
     Parameters
     ----------
-    owner : Owner
+    owner : CompiledFunction
         The compiled function.
     f : callable
         What is compiled.
@@ -49,7 +52,7 @@ class Entry:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: CompiledFunction,
         f: Callable[..., Any],
         leaves: Sequence[Any],
         tree: Any,
@@ -74,8 +77,7 @@ class Entry:
         callee = Callee(f, Signature(tuple(others), tree), beside)
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
         tracked = [place for place in self._variables if given[place].requires_grad]
-        inside = is_inside() or any(isinstance(x, Variable) for x in inner)
-        self._as_variables = inside
+        self._as_variables = is_inside() or any(isinstance(x, Variable) for x in inner)
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()
@@ -115,8 +117,9 @@ class Entry:
             given = self._as_the_library_has_them(given)
         if isinstance(unit, GraphUnit):
             first = len(self._places)
-            own = {place: Outside.of(x) for place, x in enumerate(given[first:], first)}
-            way, outputs = unit.recorded(given, own)
+            own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
+            ranks = {place: rank for place in own if (rank := rank_of(given[place])) is not None}
+            way, outputs = unit.recorded(given, own, ranks)
             return way.filled(outputs)
         way, found = unit(given)
         if self._as_variables:
@@ -162,7 +165,7 @@ def _is_as_it_is(array: Any, domain: Domain) -> bool:
         return False
 
 
-def _home(owner: Owner, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain:
+def _home(owner: CompiledFunction, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain:
     """Return the domain of arguments; without any array among them, that of what is outside."""
     domains = dict.fromkeys(map(domain_of, arrays or outside[:1]))
     first, *others = domains or (domain_of(0.0),)

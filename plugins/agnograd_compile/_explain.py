@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median_high
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -194,7 +195,7 @@ class Timed(Stepwise):
             runs.append(self.taken)
 
         _timed(run)
-        return [_middle(each) for each in zip(*runs, strict=True)]
+        return [median_high(each) for each in zip(*runs, strict=True)]
 
     def _step(self, step: Step, values: dict[Ref, Any]) -> None:
         started = perf_counter()
@@ -211,9 +212,4 @@ def _timed(run: Callable[[], None]) -> float:
         started = perf_counter()
         run()
         taken.append(perf_counter() - started)
-    return _middle(taken)
-
-
-def _middle(times: Sequence[float]) -> float:
-    """Return the median."""
-    return sorted(times)[len(times) // 2]
+    return median_high(taken)

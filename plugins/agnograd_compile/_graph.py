@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agnograd import Function, Variable, vjp
 from agnograd.extend.transforms import (
@@ -20,33 +21,16 @@ from agnograd_compile._passes.passes import run as improved
 from agnograd_compile._programs.program import Fact, Missed, Ref, TracedProgram
 from agnograd_compile._recording import Recording, refused
 from agnograd_compile._surroundings.keys import raw_of
-from agnograd_compile._trace import Result
-from agnograd_compile._unit import Guarded, Owner, Runs, Traceable, Unit
+from agnograd_compile._trace import Result, Traceable
+from agnograd_compile._unit import Guarded, Runs, Unit
+
+if TYPE_CHECKING:
+    from agnograd_compile._compiled import CompiledFunction
 
 
-class Outside(NamedTuple):
-    """An array that a function finds itself: the raw array, and the rank of its node if it has one.
-
-    Variables may share a raw array, and are told apart by their nodes.
-    """
-
-    raw: Any
-    rank: int | None
-
-    @classmethod
-    def of(cls, x: Any) -> Outside:
-        """Return what is known of an array, or of a Variable."""
-        return cls(x._raw, rank_of(x)) if isinstance(x, Variable) else cls(x, None)
-
-
-def found_in(outside: Mapping[int, Outside], arrays: Sequence[Any]) -> list[Any]:
+def found_in(outside: Mapping[int, Any], arrays: Sequence[Any]) -> list[Any]:
     """Return arrays, with those from outside in their places."""
-    return [outside[place].raw if place in outside else x for place, x in enumerate(arrays)]
-
-
-def ranks_of(outside: Mapping[int, Outside]) -> dict[int, int]:
-    """Return the ranks of nodes by places."""
-    return {place: each.rank for place, each in outside.items() if each.rank is not None}
+    return [outside.get(place, x) for place, x in enumerate(arrays)]
 
 
 class GraphUnit(Unit):
@@ -63,7 +47,7 @@ class GraphUnit(Unit):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: CompiledFunction,
         callee: Traceable,
         domain: Domain,
         tracked: Sequence[int],
@@ -84,16 +68,17 @@ class GraphUnit(Unit):
         return Guarded(traced, forward, back)
 
     def recorded(
-        self, arrays: Sequence[Any], outside: Mapping[int, Outside]
+        self, arrays: Sequence[Any], outside: Mapping[int, Any], ranks: Mapping[int, int]
     ) -> tuple[Guarded, Sequence[Variable]]:
         """Return the way that was taken, and the function's arrays.
 
         Those of ``arrays`` that are tracked are Variables.
 
-        ``outside`` are the arrays that the function finds itself, by their places: it knows them
-        by their identity.
+        ``outside`` are the raw arrays that the function finds itself, by their places: it knows
+        them by their identity. Variables may share one, and are told apart by the ``ranks`` of
+        their nodes.
         """
-        call = self.op(self, outside)
+        call = self.op(self, outside, ranks)
         outputs = list(call(*arrays))
         way = call.seen[0]
         for place in way.back.constants:
@@ -104,7 +89,8 @@ class GraphUnit(Unit):
         self,
         arrays: Sequence[Any],
         cotangents: Sequence[Any],
-        outside: Mapping[int, Outside],
+        outside: Mapping[int, Any],
+        ranks: Mapping[int, int],
         masked: bool,
     ) -> Sequence[Any]:
         """Return the gradients of arrays, connected to what they are computed from.
@@ -118,14 +104,14 @@ class GraphUnit(Unit):
         )
         unit = self._pullbacks.get((tracked, masked))
         if unit is None:
-            callee = TracedPullback(self.callee, self.tracked, len(arrays), masked)
+            callee = partial(pullback, self.callee, self.tracked, len(arrays), masked)
             of, order = (self.owner, callee, self.domain), self.order + 1
             unit = GraphUnit(*of, tracked, order) if tracked else Unit(*of, order)
             self._pullbacks[tracked, masked] = unit
         if isinstance(unit, GraphUnit):
-            return unit.recorded(given, outside)[1]
+            return unit.recorded(given, outside, ranks)[1]
         raw = list(map(raw_of, found_in(outside, given)))
-        return unit(raw, ranks_of(outside))[1]
+        return unit(raw, ranks)[1]
 
 
 class Back(Runs):
@@ -154,23 +140,20 @@ class Back(Runs):
             return super().__call__(arrays)
 
     def cotangents(self, grads: Sequence[Any]) -> list[Any]:
-        """Return those of results that have one; zeros stand for None."""
-        xp = self.program.domain.raw
-        return [
-            xp.zeros(fact.shape, dtype=fact.dtype, device=fact.device) if g is None else g
-            for g, fact in zip(compress(grads, self._inexact), self._facts, strict=True)
-        ]
+        """Return those of results that have one, in the memory layout of these; None is for zeros.
 
-    def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Return cotangents in the memory layout of the results: programs are traced with that."""
-        return list(map(self._laid_out, cotangents, self._facts))
+        Programs are traced with that.
+        """
+        given = zip(compress(grads, self._inexact), self._facts, strict=True)
+        return [self._cotangent(g, fact) for g, fact in given]
 
-    def _laid_out(self, g: Any, fact: Fact) -> Any:
-        domain = self.program.domain
-        raw = raw_of(g)
-        if fact.strides is None or domain.backend.strides(raw) == fact.strides:
+    def _cotangent(self, g: Any, fact: Fact) -> Any:
+        domain, sizes = self.program.domain, fact.strides
+        xp, raw = domain.raw, raw_of(g)
+        if g is None:
+            g = raw = xp.zeros(fact.shape, dtype=fact.dtype, device=fact.device)
+        if sizes is None or domain.backend.strides(raw) == sizes:
             return g
-        xp, sizes = domain.raw, fact.strides
         # A copy by rows of the axes in the order of their strides, seen in their own order.
         order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
         rows = xp.permute_dims(raw, tuple(order))
@@ -182,8 +165,10 @@ class Back(Runs):
 class GraphCall(Function, constant_attributes=True, pure=True, transparent=True):
     """One call of a compiled function in a graph, of which hooks see the steps."""
 
-    def __init__(self, unit: GraphUnit, outside: Mapping[int, Outside]) -> None:
-        self.unit, self.outside = unit, outside
+    def __init__(
+        self, unit: GraphUnit, outside: Mapping[int, Any], ranks: Mapping[int, int]
+    ) -> None:
+        self.unit, self.outside, self.ranks = unit, outside, ranks
         self.seen: list[Guarded] = []
         self.kept: list[Any] = []
 
@@ -191,7 +176,7 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
         """Run the forward part."""
         # One that is an argument as well was copied, to tell the two apart in the graph.
         known = found_in(self.outside, arrays)
-        way, found = self.unit(known, ranks_of(self.outside))
+        way, found = self.unit(known, self.ranks)
         self.seen.append(way)
         count = way.back.outputs
         self.kept = found[count:]
@@ -208,7 +193,7 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
 
     def _gradients(self, grads: Sequence[Any], masked: bool) -> tuple[Any, ...]:
         back: Back = self.seen[0].back
-        cotangents = back.laid_out(back.cotangents(grads))
+        cotangents = back.cotangents(grads)
         found: Sequence[Any] | None = None
         masked = masked and not back.effects  # which is guarded anyway
         waits = masked and self.unit.domain.backend.capabilities.lazy  # to know whether it is NaN
@@ -222,7 +207,8 @@ class GraphCall(Function, constant_attributes=True, pure=True, transparent=True)
             if masked and found is not None and any(map(may_be_nan, found)):
                 found = None
         if found is None:
-            found = self.unit.gradients(self.saved, cotangents, self.outside, masked)
+            known = self.saved, cotangents, self.outside, self.ranks
+            found = self.unit.gradients(*known, masked)
         gradients: list[Any] = [None] * len(self.saved)
         for place, gradient in compress(zip(self.unit.tracked, found, strict=True), back.uses):
             gradients[place] = gradient
@@ -266,21 +252,21 @@ def pulled(
     return found[0], uses, lambda cotangents: pull(list(cotangents))
 
 
-class TracedPullback:
-    """The gradients of a traceable function, as a traceable function.
+def pullback(
+    callee: Traceable,
+    tracked: Sequence[int],
+    count: int,
+    masked: bool,
+    run: Recording,
+    arrays: Sequence[Variable],
+) -> Result:
+    """Return the gradients of a traceable function.
 
-    Its arrays are the function's, ``count`` of them, and then a cotangent for each result of
+    The arrays are the function's, ``count`` of them, and then a cotangent for each result of
     floating-point or complex dtype. If these are ``masked``, a zero may mean that nothing is asked.
     """
-
-    def __init__(self, callee: Traceable, tracked: Sequence[int], count: int, masked: bool) -> None:
-        self.callee, self.tracked, self.count = callee, tuple(tracked), count
-        self.masked = masked
-
-    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
-        """Return the gradients."""
-        *_, pull = pulled(self.callee, run, arrays[: self.count], self.tracked, self.masked)
-        return Result([*pull(arrays[self.count :])], [], None)
+    *_, pull = pulled(callee, run, arrays[:count], tracked, masked)
+    return Result([*pull(arrays[count:])], [], None)
 
 
 class Joint:

@@ -88,14 +88,12 @@ class Plain(Lowering):
 plain = Plain()
 
 
-def lowerings(library: str | None = None) -> dict[str, EntryPoint]:
-    """Return the entry points of lowerings by name; those of one backend if it is given."""
+def lowerings(library: str) -> dict[str, EntryPoint]:
+    """Return the entry points of the lowerings of a backend, by name."""
     found = {}
     for full, entry in installed(GROUP).items():
         of, _, name = full.rpartition(".")
-        if library is None:
-            found[full] = entry
-        elif of == library or (of == "any" and name not in found):
+        if of == library or (of == "any" and name not in found):
             found[name] = entry
     return found
 

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd.extend import Op
 from agnograd.extend.transforms import Domain, conjugate, fit, values_named
-from agnograd_compile._programs.program import PULLBACK, declared
-
-if TYPE_CHECKING:
-    from agnograd_compile._traced import Tracing
-
-Functions = Mapping[str, Mapping[str, Callable[..., Any]]]
-
-
-def traced_pullbacks(tracing: Tracing) -> Functions:
-    """Return what notes the derivatives of the backend below, as ``Backend.pullbacks`` has them.
-
-    Those of linear ops are left out: the rules make the same calls, which say more to passes.
-    """
-    found: dict[str, dict[str, Callable[..., Any]]] = {}
-    for name, functions in tracing.below.backend.pullbacks().items():
-        op = declared(name)
-        for into, function in functions.items():
-            rule = op.rules[into]
-            if callable(rule.function) and rule.kind in ("elementwise", "vjp"):
-                derivative = OwnDerivative(op, into, function, tracing.below)
-                found.setdefault(name, {})[into] = derivative.noted_by(tracing)
-    return found
+from agnograd_compile._programs.program import PULLBACK
 
 
 class OwnDerivative:
@@ -44,7 +23,7 @@ class OwnDerivative:
         self.names = tuple(dict.fromkeys(("g", *values_named(op, into))))
         self._given = [self.names.index(name) for name in signature(own).parameters]
 
-    def noted_by(self, tracing: Tracing) -> Callable[..., Any]:
+    def noted_by(self, tracing: Any) -> Callable[..., Any]:
         """Return a function of traced arrays, as a pass calls it, that notes this as a step."""
 
         def derivative(*values: Any) -> Any:

@@ -126,7 +126,9 @@ class Recording(Run):
     def new(self, value: Any) -> Ref:
         """Return a new value of the program."""
         ref = Ref(len(self.facts))
-        key, device = _layout(self.domain, value), self.domain.device(value)
+        # All of a fact but the device, which may have no hash.
+        key = tuple(value.shape), value.dtype, self.domain.backend.strides(value), type(value)
+        device = self.domain.device(value)
         known = self._alike.get(key)
         if known is None or known.device != device:
             known = self._alike[key] = Fact(*key, device)
@@ -219,11 +221,6 @@ class Recording(Run):
             dict(self.facts),
             name,
         )
-
-
-def _layout(domain: Domain, value: Any) -> Layout:
-    """Return all of a fact but the device, which may have no hash."""
-    return tuple(value.shape), value.dtype, domain.backend.strides(value), type(value)
 
 
 def refused(what: str) -> CompileError:

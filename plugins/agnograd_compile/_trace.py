@@ -33,11 +33,6 @@ class Signature(NamedTuple):
     leaves: tuple[Any, ...]
     tree: Any
 
-    @property
-    def arrays(self) -> int:
-        """The number of arrays."""
-        return sum(leaf is ARRAY for leaf in self.leaves)
-
     def arguments(self, arrays: Sequence[Any]) -> tuple[Any, Any]:
         """Return the arguments, positional and by name."""
         given = iter(arrays)
@@ -91,6 +86,10 @@ class Result(NamedTuple):
         return filled
 
 
+# A function of Variables over traced arrays, which is called while a recording runs.
+Traceable = Callable[[Recording, Sequence[Variable]], Result]
+
+
 class Callee:
     """A function of users, as one of a flat list of arrays.
 
@@ -102,7 +101,7 @@ class Callee:
         self, f: Callable[..., Any], signature: Signature, foreign: Sequence[Any] = ()
     ) -> None:
         self.f, self.signature = f, signature
-        self._inner = signature.arrays
+        self._inner = sum(leaf is ARRAY for leaf in signature.leaves)
         # Nothing keeps them alive. Scalars, which have no weak references, are Python's to ops.
         self._foreign = [ref(each) for each in foreign if type(each).__weakrefoffset__]
 
@@ -166,7 +165,7 @@ class Traced(NamedTuple):
 
 
 def record(
-    callee: Callable[[Recording, Sequence[Variable]], Result],
+    callee: Traceable,
     below: Domain,
     arrays: Sequence[Any],
     name: str = "a function",

@@ -11,7 +11,7 @@ from agnograd import Variable
 from agnograd.extend import Interpretation, Interpreted, Op, is_mask, is_python_scalar
 from agnograd.extend.transforms import Domain, derived, map_parts, root_of
 from agnograd_compile._programs.program import Ref, declared
-from agnograd_compile._pullbacks import Functions, traced_pullbacks
+from agnograd_compile._pullbacks import OwnDerivative
 from agnograd_compile._recording import Recording, refused, running
 
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
@@ -94,9 +94,20 @@ class Tracing(Interpretation):
 
         return traced
 
-    def pullbacks(self) -> Functions:
-        """Return the derivatives of the backend below, each of which is a step."""
-        return traced_pullbacks(self)
+    def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
+        """Return the derivatives of the backend below, each of which is a step.
+
+        Those of linear ops are left out: the rules make the same calls, which say more to passes.
+        """
+        found: dict[str, dict[str, Callable[..., Any]]] = {}
+        for name, functions in self.below.backend.pullbacks().items():
+            op = declared(name)
+            for into, function in functions.items():
+                rule = op.rules[into]
+                if callable(rule.function) and rule.kind in ("elementwise", "vjp"):
+                    derivative = OwnDerivative(op, into, function, self.below)
+                    found.setdefault(name, {})[into] = derivative.noted_by(self)
+        return found
 
     def _add_operators(self, domain: Domain) -> None:
         """Give arrays operators that round as those of the library's own arrays do."""
@@ -240,22 +251,14 @@ class Tracing(Interpretation):
         return tuple([next(found) if one else None for one in given_back])
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
-        backend, copy = self.below.backend, self.below.copy
-        return self.note(
-            "@scatter_add",
-            lambda x, k, v: backend.scatter_add(copy(x), k, v),
-            (into, key, values),
-            {},
-        )
+        return self._added("scatter_add", into, key, values)
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
-        backend, copy = self.below.backend, self.below.copy
-        return self.note(
-            "@scatter_add_axis",
-            lambda x, i, v, a: backend.scatter_add_axis(copy(x), i, v, a),
-            (into, indices, values, axis),
-            {},
-        )
+        return self._added("scatter_add_axis", into, indices, values, axis)
+
+    def _added(self, name: str, *args: Any) -> Any:
+        add, copy = getattr(self.below.backend, name), self.below.copy
+        return self.note(f"@{name}", lambda x, *given: add(copy(x), *given), args, {})
 
     def _facts(self, op: Op) -> Callable[..., Any]:
         """Return a function that looks only at dtypes."""

@@ -5,38 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from agnograd import Variable
-from agnograd.extend import Lock
 from agnograd.extend.transforms import Domain, current_mode, seldom_collected
-from agnograd_compile._lowerings import Lowering, lowered
+from agnograd_compile._lowerings import lowered
 from agnograd_compile._passes.passes import run as improved
 from agnograd_compile._programs.program import Missed, Runnable, TracedProgram
-from agnograd_compile._recording import Recording
 from agnograd_compile._stepwise import Stepwise, locate
-from agnograd_compile._trace import Result, Traced, record
+from agnograd_compile._trace import Traceable, Traced, record
+
+if TYPE_CHECKING:
+    from agnograd_compile._compiled import CompiledFunction
 
 NO_RANKS: Mapping[int, int] = MappingProxyType({})
-
-
-class Traceable(Protocol):
-    """A function of Variables over traced arrays, which is called while a recording runs."""
-
-    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result: ...
-
-
-class Owner(Protocol):
-    """What a unit asks of the compiled function that it belongs to."""
-
-    name: str
-    lock: Lock  # held while a program is made
-
-    def lowering(self, domain: Domain) -> Lowering:
-        """Return what makes programs of a backend's arrays run."""
-
-    def traced(self, make: Callable[[], Traced], order: int) -> Traced:
-        """Trace, if that may be done once more; changes of what is outside are refused."""
 
 
 class TooManyPrograms(Exception):  # noqa: N818 - it says where to go on, and no user sees it
@@ -74,7 +55,7 @@ class Unit:
 
     Parameters
     ----------
-    owner : Owner
+    owner : CompiledFunction
         The compiled function.
     callee : callable
         What is traced.
@@ -84,7 +65,9 @@ class Unit:
         Which derivative of the function is computed; 0 stands for the function itself.
     """
 
-    def __init__(self, owner: Owner, callee: Traceable, domain: Domain, order: int = 0) -> None:
+    def __init__(
+        self, owner: CompiledFunction, callee: Traceable, domain: Domain, order: int = 0
+    ) -> None:
         self.owner, self.callee, self.domain, self.order = owner, callee, domain, order
         self.known: tuple[Guarded, ...] = ()
         self._latest: Guarded | None = None
@@ -172,7 +155,10 @@ class Runs:
     def __init__(self, program: TracedProgram, run: Runnable, traced: TracedProgram) -> None:
         self.program, self.lowered = program, run
         self._traced = traced  # as the user wrote it, for hooks
-        self._scalars = scalars_of(program)
+        # Users get scalars of the library as arrays.
+        kinds = [program.facts[ref].kind for ref in program.outputs]
+        arrays = program.domain.ready_types
+        self._scalars = [place for place, kind in enumerate(kinds) if kind not in arrays]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Return the arrays of the outputs; library scalars become arrays."""
@@ -202,11 +188,3 @@ class Runs:
         """Note on an error which step raised it, unless that is known."""
         if not getattr(error, "__notes__", None):
             locate(error, self._traced, arrays)
-
-
-def scalars_of(program: TracedProgram) -> list[int]:
-    """Return which outputs are scalars of the library, which users get as arrays."""
-    kinds = program.domain.ready_types
-    return [
-        place for place, ref in enumerate(program.outputs) if program.facts[ref].kind not in kinds
-    ]
