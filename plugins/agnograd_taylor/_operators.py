@@ -245,8 +245,8 @@ def linear_pde(f: Function, coefficients: Mapping[tuple[int, ...], float]) -> Fu
     Raises
     ------
     ArgumentError
-        If an index is not a tuple of integers from 0 on; when you call it, if indices do not have one
-        for each element.
+        If an index is not a tuple of integers from 0 on; when you call it, if an index does not
+        have one for each element.
     NoGradientError, LostGradientError
         When you call it: as for ``jet``.
 
