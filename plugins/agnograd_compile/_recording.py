@@ -232,15 +232,16 @@ def refused(what: str) -> CompileError:
 def place(run: Recording | None) -> str | None:
     """Return the line of the user's code that runs now, or whose derivative a run computes.
 
-    It is the first outside of agnograd. A reverse pass comes before that: what its rules compute
-    is of the line that called the op of the node that it visits. That was the last line to call
-    one before the node was made.
+    It is the first outside of agnograd, and of the functions that it writes. A reverse pass comes
+    before that: what its rules compute is of the line that called the op of the node that it
+    visits. That was the last line to call one before the node was made.
     """
     frame: FrameType | None = sys._getframe(1)
     visit = run.visit() if run is not None and run.visits else None
     while frame is not None:
-        if not _is_own(frame.f_globals.get("__name__", "")):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+        file = frame.f_code.co_filename
+        if not (_is_own(frame.f_globals.get("__name__", "")) or file.startswith("<agnograd")):
+            return f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"
         if run is not None and visit is not None and frame.f_code is visit.code:
             older = bisect_left(run.ages, -visit.rank)
             if older:

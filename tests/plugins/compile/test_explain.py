@@ -10,7 +10,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import CompileError
-from agnograd_compile._listing import groups_of, size
+from agnograd_compile._listing import groups_of, line_of, size
 from agnograd_compile._lowerings import plain
 from agnograd_compile._programs.straight import straight
 from agnograd_compile.lowering import Lowering
@@ -92,6 +92,18 @@ def test_derivatives_are_of_the_lines_of_the_ops_that_they_are_of(order):
     assert lines
     assert set(lines) <= {f"{first + 1} in of_two_lines", f"{first + 2} in of_two_lines"}
     assert f"{first + 1} in of_two_lines" in lines  # of tanh
+
+
+def of_elements(x):
+    y = x[0] * x[1]
+    return y + xp.sum(x**2)
+
+
+def test_additions_to_gradients_are_of_the_lines_that_read_the_elements():
+    [part] = ag.compile(ag.grad(of_elements)).explain(np.ones(4)).parts
+    first = inspect.getsourcelines(of_elements)[1]
+    found = [line_of(step) for step in part.program.steps if step.op == "@scatter_add"]
+    assert found == [f"test_explain.py:{first + 1} in of_elements"] * 2
 
 
 def test_backward_programs_have_the_lines_of_the_forward_ops():
