@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -161,11 +160,11 @@ def _reader_of(raw: Any) -> Callable[[], Any] | None:
 
 def _host_of(raw: Any) -> Any:
     """Return an array as one of NumPy's; of one that is not ordinary, what ``elements_of`` does."""
-    to_host = host_of(raw)
-    if to_host is not None:
-        with suppress(Exception):  # whatever a library raises where there are no values
-            return to_host(raw)
-    return elements_of(raw)
+    to_host = host_of(raw) or elements_of
+    try:
+        return to_host(raw)
+    except Exception:  # whatever a library raises where there are no values
+        return elements_of(raw)
 
 
 def _pieces(data: Any) -> Iterator[bytes]:
