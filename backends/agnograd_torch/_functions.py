@@ -60,10 +60,7 @@ def functions(primitive: Primitive) -> tuple[Any, Any]:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, options: tuple[Any, ...], *arrays: Any) -> Any:
-            mapped = [dim is not None for dim in in_dims[1:]]
-            pairs = zip(arrays, in_dims[1:], strict=True)
-            given = [x if dim is None else x.movedim(dim, 0) for x, dim in pairs]
-            results = primitive.batched(info.batch_size, mapped, given, options)
+            results = _batched(primitive, info.batch_size, in_dims[1:], arrays, options)
             return (results[0], 0) if one else (results, (0,) * len(results))
 
     for each in (Plain, Transformed):  # PyTorch's errors name these
@@ -108,6 +105,15 @@ class _Kept:
         if not self.optional and any(g is None for g in cotangents):
             cotangents = with_zeros(cotangents, ctx.likes)
         return self.primitive.pull(self.saved_in(ctx), cotangents, ctx.needs_input_grad[1:])
+
+
+def _batched(
+    primitive: Primitive, size: int, dims: Any, arrays: Any, options: tuple[Any, ...]
+) -> Results:
+    """Return the results for many members, which lie along an axis of some arrays."""
+    pairs = list(zip(arrays, dims, strict=True))
+    given = [x if dim is None else x.movedim(dim, 0) for x, dim in pairs]
+    return primitive.batched(size, [dim is not None for dim in dims], given, options)
 
 
 def _primal(x: Any) -> Any:
