@@ -130,7 +130,7 @@ def buckets(
     defaults = signature(AllReduce).parameters
     limit = bytes_in("bucket", bucket or defaults["bucket"].default)
     early = bytes_in("first", first or defaults["first"].default)
-    leaves = [SimpleNamespace(shape=(nbytes,), dtype=np.dtype("u1")) for _, nbytes in ready]
+    leaves = [SimpleNamespace(shape=(n,), dtype=np.dtype("u1"), nbytes=n) for _, n in ready]
     made = in_buckets(range(len(ready)), leaves, limit, early)
     return [(max(ready[each][0] for each in numbers), nbytes) for numbers, nbytes in made]
 

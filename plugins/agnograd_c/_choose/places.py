@@ -57,7 +57,9 @@ class Additions:
     """
 
     def __init__(self, program: TracedProgram) -> None:
-        self.facts, self.constants, self._used = program.facts, program.constants, program.used()
+        self.facts, self.constants = program.facts, program.constants
+        adds = ADDS in {step.op for step in program.steps}
+        self._used = program.used() if adds else dict[Ref, int]()
         self._zeros: dict[Ref, bool] = {}
         self._made: set[Ref] = set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 
 from agnograd.extend import switch
 from agnograd_c._choose.groups import Group, groups_of, levels_of
@@ -72,9 +73,11 @@ def unpinned(program: TracedProgram) -> TracedProgram:
 
 def _may_gain(program: TracedProgram) -> bool:
     """Return whether the values of a program are large enough, all of them together."""
-    arrays = (fact for fact in program.facts.values() if fact.shape)
-    sizes = (int(fact.size * fact.dtype.itemsize) for fact in arrays)
-    return sum(size for size in sizes if size >= VALUE_BYTES) >= SAVED_BYTES
+    total = 0
+    for fact in program.facts.values():  # a loop: it is asked of every program
+        size = prod(fact.shape) * getattr(fact.dtype, "itemsize", 0) if fact.shape else 0
+        total += size if size >= VALUE_BYTES else 0
+    return total >= SAVED_BYTES
 
 
 class _Search:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -89,14 +88,20 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
 
 def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[Group, Function]]:
     """Return the groups that become C, and their functions."""
-    found, used, views = [], program.used(), transposed(program)
+    readers: dict[Ref, set[int]] = {ref: {-1} for ref in program.outputs}
+    for number, step in enumerate(program.steps):
+        for ref in step.uses():
+            readers.setdefault(ref, set()).add(number)
+    found, views = [], transposed(program)
     for group in groups:
-        steps = [program.steps[number] for number in group.steps]
-        inside = Counter(ref for step in steps for ref in step.uses())
-        needed = frozenset(ref for step in steps for ref in step.outs if used[ref] > inside[ref])
-        made = written(program, group, needed, views)
+        inside, needed = set(group.steps), set()
+        for number in group.steps:
+            for ref in program.steps[number].outs:
+                if not readers.get(ref, inside) <= inside:
+                    needed.add(ref)
+        made = written(program, group, frozenset(needed), views)
         if made is not None and made[0].is_serial and _threads_of(made[0]) > 1:
-            made = written(program, group, needed, views, serial=False)
+            made = written(program, group, frozenset(needed), views, serial=False)
         if made is None:
             continue
         function, left = made

@@ -29,7 +29,7 @@ class ArrayWriter(GroupWriter):
         self.sums: list[Added] = []
         self.adding = Adding(self.facts, self.code)
         self.kept = self._kept()
-        parts = sum(step.op == ADDS for _, step in self.steps)
+        parts = len([step for _, step in self.steps if step.op == ADDS])
         may_add = self.is_serial and parts <= ADDED_PARTS
         for number, step in self.steps:
             if step.op in SUMS:

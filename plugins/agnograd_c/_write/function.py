@@ -81,5 +81,9 @@ class GroupWriter:
 
     def functions(self) -> set[tuple[str, str]]:
         """Return the functions of the C library that are called."""
-        calls = (each.name.rpartition("_") for each in self.code.instructions)
-        return {(name, type) for name, _, type in calls if name in FUNCTIONS or name in FUNCTIONS2}
+        found = set()
+        for each in self.code.instructions:
+            name, _, type = each.name.rpartition("_")
+            if name in FUNCTIONS or name in FUNCTIONS2:
+                found.add((name, type))
+        return found
