@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd import jvp
-from agnograd.errors import MissingRuleError
+from agnograd import hessian, jvp
+from agnograd.errors import BatchingError, MissingRuleError
 from agnograd.extend import domain_named
 from agnograd.testing.host import all_on_host, assert_close
 from agnograd_conformance._trial import NotApplicable, Trial
 from agnograd_conformance.composed import Call
-from agnograd_taylor import derivatives_of, jet
+from agnograd_taylor import derivatives_of, jet, laplacian
 
 __all__ = ["taylor"]
 
 
 def taylor(trial: Trial) -> None:
-    """Taylor coefficients up to order 3 are those of derivatives along a line."""
+    """Taylor coefficients up to order 3 are derivatives along a line, and Laplacians traces."""
     if trial.single:
         raise NotApplicable("how series are computed does not depend on the precision")
     call = Call(trial)
@@ -25,6 +26,16 @@ def taylor(trial: Trial) -> None:
     order = len(expected) - 1
     if not order:
         raise NotApplicable("the sample has no derivative")
+    _compare_series(call, expected, order)
+    if order > 1 and not any(trial.domain.is_complex(x.dtype) for x in call.first):
+        try:
+            _compare_laplacians(call)
+        except BatchingError:  # of a branch: directions are members of vmap
+            if not call.branches:
+                raise
+
+
+def _compare_series(call: Call, expected: list[Sequence[Any]], order: int) -> None:
     value, series = jet(call, call.first, [[v, *[None] * (order - 1)] for v in call.direction])
     np = domain_named("numpy").library
     for k, found in enumerate([value, *derivatives_of(series)]):
@@ -33,7 +44,28 @@ def taylor(trial: Trial) -> None:
             refused = np.any([each[place] != each[place] for each in expected[1:]], axis=0)
             known = np.where(refused, expected[k][place], one)
             what = f"the derivative of order {k} along a line: result {place}"
-            assert_close(what, known, expected[k][place], trial.tolerance, "by pushes of pushes")
+            assert_close(
+                what, known, expected[k][place], call.trial.tolerance, "by pushes of pushes"
+            )
+
+
+def _compare_laplacians(call: Call) -> None:
+    """Compare the Laplacian of a weighted sum of the results with the trace of its Hessian."""
+
+    def weighed(*arrays: Any) -> Any:
+        pairs = zip(call(*arrays), call.weights, strict=True)
+        return sum(y.__array_namespace__().sum(w * y) for y, w in pairs)
+
+    np, arrays = domain_named("numpy").library, call.first
+    (found,) = all_on_host([laplacian(lambda given: weighed(*given))(tuple(arrays))])
+    blocks = hessian(weighed, tuple(range(len(arrays))))(*arrays)
+    own = all_on_host([row[place] for place, row in enumerate(blocks)])
+    sizes = [math.prod(x.shape) for x in arrays]
+    pairs = zip(own, sizes, strict=True)
+    expected = sum(np.trace(np.reshape(block, (size, size))) for block, size in pairs)
+    if expected == expected:  # what a Hessian refuses is NaN
+        expected = np.asarray(expected)
+        assert_close("the Laplacian", found, expected, call.trial.tolerance, "by the Hessian")
 
 
 def _pushes(call: Call, order: int) -> list[Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""Directions and weights: any constant linear operator from derivatives along straight lines.
+"""Directions and weights: linear operators from derivatives along straight lines.
 
 For a multi-index a of order k, central differences of the k-th power of ``s . x`` give
 ``k! x^a = sum over b <= a of (-1)^|b| C(a, b) ((a / 2 - b) . x)^k`` with the product of binomial
@@ -10,8 +10,8 @@ tensors by forward propagation of univariate Taylor series", 2000).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count, product
 from math import comb, gcd, prod
 
 Index = tuple[int, ...]
@@ -49,3 +49,20 @@ def plan(
     return directions, {
         order: [of_order[each] for each in directions] for order, of_order in factors.items()
     }
+
+
+def coloured(pairs: Iterable[tuple[int, int]], size: int) -> list[int]:
+    """Return a colour for each element, from 0 on: the elements of a pair have different ones.
+
+    Each element in turn gets the first colour that none of its neighbours has.
+    """
+    neighbours: list[set[int]] = [set() for _ in range(size)]
+    for one, other in pairs:
+        if one != other:
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+    colours: list[int] = []
+    for element, near in enumerate(neighbours):
+        taken = {colours[other] for other in near if other < element}
+        colours.append(next(colour for colour in count() if colour not in taken))
+    return colours

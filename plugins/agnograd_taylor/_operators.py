@@ -134,7 +134,9 @@ def taylor(f: Function, x: Any, v: Any, order: int) -> list[Any]:
     return [value, *series]
 
 
-def laplacian(f: Function, *, weights: Any = None, lower: bool = False) -> Function:
+def laplacian(
+    f: Function, *, weights: Any = None, lower: bool = False, pattern: Any = None
+) -> Function:
     """Return a function that computes the Laplacian of ``f`` by its first argument.
 
     This is the sum of the second derivatives by each element, the trace of the Hessian. It takes
@@ -149,6 +151,10 @@ def laplacian(f: Function, *, weights: Any = None, lower: bool = False) -> Funct
         Factors of the second derivatives, with the structure and shapes of the argument.
     lower : bool
         Whether to return the value and the first derivatives of the same pass, too.
+    pattern : Sparsity, optional
+        The pattern of the Hessian, as ``ag.sparsity(ag.grad(f), x)`` finds it. Elements whose
+        mixed derivatives are all zero then share a direction: as many directions are followed as
+        colours are needed, three for a sum over particles in space, and not one for each element.
 
     Returns
     -------
@@ -160,7 +166,9 @@ def laplacian(f: Function, *, weights: Any = None, lower: bool = False) -> Funct
     Raises
     ------
     ArgumentError, NoGradientError, LostGradientError
-        When you call it: as for ``jet``, and if ``weights`` do not fit the argument.
+        When you call it: as for ``jet``, and if ``weights`` or ``pattern`` do not fit the argument.
+        An ArgumentError is also raised if ``pattern`` is combined with ``weights`` or ``lower``,
+        since elements that share a direction cannot be told apart.
 
     Examples
     --------
@@ -170,12 +178,18 @@ def laplacian(f: Function, *, weights: Any = None, lower: bool = False) -> Funct
     18.0
     """
     callable_in("ag.laplacian", f, "ag.laplacian(f)(x)")
+    if pattern is not None and (lower or weights is not None):
+        raise ArgumentError(
+            "ag.laplacian: pattern= lets elements share directions, and cannot be combined with "
+            "lower= or weights=, which need each element by itself"
+        )
 
     @wraps(f)
     def of(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         point = Point("ag.laplacian", x)
         factors = None if weights is None else point.flat("weights", weights)
-        found = point.expand(lambda x: f(x, *args, **kwargs), point.axes(), 2, factors)
+        directions = point.axes() if pattern is None else point.shared(pattern)
+        found = point.expand(lambda x: f(x, *args, **kwargs), directions, 2, factors)
         last = map_leaves(lambda c: c * 2.0, found[2])
         return (found[0], point.jacobian(found[0], found[1]), last) if lower else last
 

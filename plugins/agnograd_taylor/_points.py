@@ -12,7 +12,7 @@ from agnograd.errors import ArgumentError
 from agnograd.extend import is_python_scalar
 from agnograd.extend.arguments import flatten, map_leaves, unflatten
 from agnograd.extend.transforms import domain_of
-from agnograd_taylor._directions import plan
+from agnograd_taylor._directions import coloured, plan
 from agnograd_taylor._integration import bare
 from agnograd_taylor._taylor import Expansion, Taylor
 
@@ -42,6 +42,19 @@ class Point:
     def axes(self) -> list[Any]:
         """Return one direction for each element: for each leaf, with a first axis for them."""
         return self._parts(self._array(None))
+
+    def shared(self, pattern: Any) -> list[Any]:
+        """Return directions of several elements each, by the pattern of a Hessian."""
+        if getattr(pattern, "shape", None) != (self.size, self.size):
+            raise ArgumentError(
+                f"{self.what}: pattern must be that of the Hessian, for {self.size} elements of "
+                "the argument: ag.sparsity(ag.grad(f), x)"
+            )
+        colours = coloured(
+            zip(pattern.rows.tolist(), pattern.columns.tolist(), strict=True), self.size
+        )
+        chosen = [[float(each == k) for each in colours] for k in range(max(colours) + 1)]
+        return self._parts(self._array(chosen))
 
     def flat(self, name: str, values: Any) -> Any:
         """Return numbers for all elements in one row, which are given as the argument is."""

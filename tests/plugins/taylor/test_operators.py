@@ -8,7 +8,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import ArgumentError
-from agnograd_taylor._directions import lines, plan
+from agnograd_taylor._directions import coloured, lines, plan
 from arrays import host
 
 RNG = np.random.default_rng(5)
@@ -160,3 +160,31 @@ def test_a_biharmonic_follows_no_more_lines_than_n_squared():
         pairs = itertools.combinations_with_replacement(range(n), 2)
         index = {tuple(2 * ((k == i) + (k == j)) for k in range(n)): 1.0 for i, j in pairs}
         assert len(plan(index)[0]) == n * n
+
+
+def test_a_sum_over_particles_takes_as_many_directions_as_one(xp):
+    (r,) = arrays(xp, RNG.normal(size=(5, 3)))
+
+    def f(r):
+        return xp.sum(xp.exp(-xp.sum(r**2, axis=1)))
+
+    pattern = ag.sparsity(ag.grad(f), r)
+    colours = coloured(zip(pattern.rows.tolist(), pattern.columns.tolist(), strict=True), 15)
+    assert sorted({*colours}) == [0, 1, 2]
+    found = ag.laplacian(f, pattern=pattern)
+    near(xp, found(r), ag.laplacian(f)(r))
+    near(xp, ag.compile(found)(r), ag.laplacian(f)(r))
+    near(xp, ag.grad(found)(r), ag.grad(ag.laplacian(f))(r))
+    for options in ({"lower": True}, {"weights": r}):
+        with pytest.raises(ArgumentError, match="cannot be combined"):
+            ag.laplacian(f, pattern=pattern, **options)
+    with pytest.raises(ArgumentError, match="for 3 elements of the argument"):
+        found(r[0, :])
+
+
+def test_neighbours_have_different_colours():
+    ring = [(k, (k + 1) % 7) for k in range(7)]
+    colours = coloured(ring, 7)
+    assert all(colours[one] != colours[other] for one, other in ring)
+    assert max(colours) == 2
+    assert coloured([], 3) == [0, 0, 0]
