@@ -40,3 +40,7 @@ def test_a_variable():
 
 def test_where_modules_were_is_no_name_of_the_package():
     assert not [each for each in dir(ag) if each.startswith(("_compile", "_sparse"))]
+
+
+def test_functions_are_found_where_they_were():
+    assert pickle.loads(b"cagnograd._transforms.gauss_newton\ngnvp\n.") is ag.gnvp
