@@ -47,6 +47,8 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     ['multiply']
     """
 
+    plugins: tuple[object, ...]
+
     def __init__(self, *plugins: object) -> None:
         self.plugins = tuple(_instance(plugin) for plugin in plugins)
         super().__init__()

@@ -30,6 +30,11 @@ class Differentiable:
     leaves the function as it is.
     """
 
+    arrays: list[Any]
+    name: str
+    names: list[str]
+    theirs: tuple[str, ...]
+
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]):
         self._f = f
         given: Any = (args, kwargs)

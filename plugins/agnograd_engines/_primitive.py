@@ -163,6 +163,10 @@ class Primitive:
         Whether ``push`` gives the derivative along tangents.
     """
 
+    op: Op
+    arrays_saved: tuple[int, ...]
+    pushes: bool
+
     def __init__(self, op: Op, domain: Domain, kernel: Callable[..., Any], xp: Any) -> None:
         self.op, self._domain, self._kernel, self._xp = op, domain, kernel, xp
         self._names = tuple(dict.fromkeys(_saved_names(op)))
