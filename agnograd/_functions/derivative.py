@@ -197,7 +197,7 @@ def _checked(
     check_results(results, function, domain)
     if not domain.level:
         return out
-    if below and not hasattr(domain.backend, "by_backward"):
+    if (below or function._records_below) and not hasattr(domain.backend, "by_backward"):
         return out
     found = by_backward(domain.backend, function.backward, inputs, out)
     if found is not out:  # what it has saved of its results is known by identity

@@ -40,7 +40,10 @@ class Border:
             return self.below.to_raw(leaf)
         if root_of(leaf._domain) is not root_of(self.below):
             raise self.below.mixed("an argument is a Variable", leaf._domain.backend)
-        return self.below.to_raw(leaf.data) if leaf._node is None else leaf
+        if leaf._node is None:
+            return self.below.to_raw(leaf.data)
+        # From further down, it is raised to each level on the way.
+        return leaf if leaf._domain is self.below else self.below.raised(leaf, True)
 
     def functions(self, payload: Any) -> Any:
         """Return the namespace below that computes with a payload."""

@@ -41,6 +41,11 @@ def _ends(xp: Any, c: Any, r: Any, default: Callable[[Any], Any]) -> list[Any]:
     return _together(xp, 1, *arrays)
 
 
+def _rest(r: Any) -> Any:
+    """Return a row without its first element; the standard has no such slice of an empty one."""
+    return r[..., 1:] if r.shape[-1] else r
+
+
 def _along_diagonals(xp: Any, values: Any, shape: tuple[int, int], sign: int, first: int) -> Any:
     """Return matrices whose element (i, j) is that of ``values`` at ``first + i + sign * j``."""
     if 0 in shape:
@@ -63,7 +68,7 @@ def toeplitz(xp: Any, c: Any, r: Any = None) -> Any:
     """
     c, r = _ends(xp, c, r, lambda c: conjugate_if_complex(c, xp))
     shape = c.shape[-1], r.shape[-1]
-    values = xp.concat([xp.flip(r[..., 1:], axis=-1), c], axis=-1)
+    values = xp.concat([xp.flip(_rest(r), axis=-1), c], axis=-1)
     return _along_diagonals(xp, values, shape, -1, shape[1] - 1)
 
 
@@ -78,7 +83,7 @@ def hankel(xp: Any, c: Any, r: Any = None) -> Any:
         The last row, whose first element is not read; by default zeros.
     """
     c, r = _ends(xp, c, r, xp.zeros_like)
-    values = xp.concat([c, r[..., 1:]], axis=-1)
+    values = xp.concat([c, _rest(r)], axis=-1)
     return _along_diagonals(xp, values, (c.shape[-1], r.shape[-1]), 1, 0)
 
 

@@ -159,6 +159,9 @@ class Dependences(Interpretation):
             run.chose(root_of(self.below).backend.to_host(found))
         return found
 
+    def gathered(self, gradient: Any, run: Any, of_all: Any) -> Any:
+        return gradient.payload
+
     def moved(self, array: Any, payload: Any, there: Domain) -> Any:
         out = super().moved(array, payload, there)
         out.sets = array.sets

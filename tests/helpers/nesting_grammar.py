@@ -99,6 +99,13 @@ V: ag.jacobian({f})({v})
 M: ag.hessian({f})({v})
 V: ag.hvp({f}, {v}, {v})
 V: ag.jvp(ag.grad({f}), {v}, {v})[1]
+V: ag.taylor({g}, {v}, {v}, 2)[2]
+S: ag.taylor({f}, {v}, {v}, 2)[1]
+V: {A}, {B} = ag.jet({g}, ({v},), ([{v}, {v}],)); {A} + {B}[1]
+S: ag.laplacian({f})({v}) * {h}
+V: ag.laplacian({g})({v}) * {h}
+S: ag.divergence({g})({v}) * {h}
+R: ag.vmap(lambda w: ag.taylor({g}, w, {v}, 2)[2])({r})
 R: ag.vmap({g})({r})
 R: ag.vmap(ag.grad({f}))({r})
 R: ag.vmap(ag.jacobian({g}))({r})[:, {k}, :]

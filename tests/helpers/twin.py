@@ -5,7 +5,7 @@
 """
 
 from functools import reduce
-from math import prod
+from math import factorial, prod
 from types import SimpleNamespace
 
 import numpy as np
@@ -299,6 +299,45 @@ def hvp(f, args, vectors):
     return found[0] if len(args) == 1 else found
 
 
+def taylor(f, x, v, order):
+    found, derivative = [f(x)], f
+    for k in range(1, order + 1):
+        derivative = _along(derivative, v)
+        found.append(derivative(x) * (1.0 / factorial(k)))
+    return found
+
+
+def jet(f, primals, series):
+    (x,), (higher,) = primals, series
+
+    def curve(t):
+        powers = [reduce(Array.__mul__, [t] * k) for k in range(1, len(higher) + 1)]
+        return f(reduce(Array.__add__, [c * p for c, p in zip(higher, powers, strict=True)], x))
+
+    value, *found = taylor(curve, Array(raw(0.0)), Array(raw(1.0)), len(higher))
+    return value, found
+
+
+def laplacian(f):
+    def of(x):
+        units = [Array(unit) for unit in np.eye(x.shape[0])]
+        return reduce(Array.__add__, [_along(_along(f, unit), unit)(x) for unit in units])
+
+    return of
+
+
+def divergence(f):
+    def of(x):
+        units = [Array(unit) for unit in np.eye(x.shape[0])]
+        return reduce(Array.__add__, [jvp(f, x, unit)[1][k] for k, unit in enumerate(units)])
+
+    return of
+
+
+def _along(f, v):
+    return lambda x: jvp(f, x, v)[1]
+
+
 def vmap(f, in_axes=0, out_axes=0, chunk_size=None):
     def loop(*args):
         axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
@@ -348,14 +387,18 @@ def same(f, **options):
 AG = SimpleNamespace(
     checkpoint=same,
     compile=same,
+    divergence=divergence,
     grad=grad,
     hessian=hessian,
     hvp=hvp,
     jacobian=jacobian,
+    jet=jet,
     jvp=jvp,
+    laplacian=laplacian,
     linearize=linearize,
     sparse_jacobian=sparse_jacobian,
     stop_gradient=stop_gradient,
+    taylor=taylor,
     value_and_grad=value_and_grad,
     vjp=vjp,
     vmap=vmap,
