@@ -9,7 +9,7 @@ from typing import Any
 import agnograd as ag
 from agnograd import Variable
 from agnograd.errors import ArgumentError
-from agnograd.extend import is_python_scalar
+from agnograd.extend import device_of, is_python_scalar
 from agnograd.extend.arguments import flatten, map_leaves, unflatten
 from agnograd.extend.transforms import domain_of
 from agnograd_taylor._directions import coloured, plan
@@ -130,7 +130,7 @@ class Point:
     def _array(self, values: Any) -> Any:
         """Return numbers as an array like the first leaf; None stands for an identity matrix."""
         first = self.leaves[0]
-        xp, options = ag.namespace(first), {"dtype": first.dtype, "device": first.device}
+        xp, options = ag.namespace(first), {"dtype": first.dtype, "device": device_of(first)}
         return xp.eye(self.size, **options) if values is None else xp.asarray(values, **options)
 
     def _parts(self, rows: Any) -> list[Any]:
