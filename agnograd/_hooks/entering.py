@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from agnograd._graph.nodes import RANK, Node
+from agnograd._graph.nodes import RANK, Node, maker_of
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import Kept, Memo, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
@@ -225,7 +225,8 @@ def recording_since(
     outer = kept_now()
     if outer is None:
         return INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
-    ranks = frozenset(node[RANK] for node in also if node is not None)
+    # A pass goes through an output to its op.
+    ranks = frozenset(e[RANK] for node in also if node is not None for e in (node, maker_of(node)))
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
         return tuple(

@@ -372,3 +372,20 @@ def test_the_second_derivative_of_a_function_from_outside(xp, order):
     x = ag.Variable(xp.asarray([0.5, 0.6], dtype=xp.float64).data)
     found, expected = (ag.grad(loss(around))(x) for around in (ag.checkpoint, lambda f: f))
     np.testing.assert_allclose(host(found), host(expected), rtol=1e-12)
+
+
+def test_a_recorded_pass_reaches_one_of_several_results_outside(xp):
+    x = xp.asarray([0.3, 0.7, 1.1]).data
+
+    def pulled(around):
+        def f(u):
+            part = xp.unstack(xp.stack([u, u**3]))[1]
+            _, pull = ag.vjp(lambda w: w * part, x)
+            return around(lambda w: pull(w)[0])(x)
+
+        _, pull = ag.vjp(f, x)
+        return ag.vjp(lambda w: pull(w)[0], x)[0]
+
+    expected = host(pulled(lambda f: f))
+    assert np.all(expected != 0.0)
+    np.testing.assert_allclose(host(pulled(ag.checkpoint)), expected)
