@@ -94,14 +94,15 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
             readers.setdefault(ref, set()).add(number)
     found, views = [], transposed(program)
     for group in groups:
-        inside, needed = set(group.steps), set()
+        inside, outside = set(group.steps), set[Ref]()
         for number in group.steps:
             for ref in program.steps[number].outs:
                 if not readers.get(ref, inside) <= inside:
-                    needed.add(ref)
-        made = written(program, group, frozenset(needed), views)
+                    outside.add(ref)
+        needed = frozenset(outside)
+        made = written(program, group, needed, views)
         if made is not None and made[0].is_serial and _threads_of(made[0]) > 1:
-            made = written(program, group, frozenset(needed), views, serial=False)
+            made = written(program, group, needed, views, serial=False)
         if made is None:
             continue
         function, left = made
