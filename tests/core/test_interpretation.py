@@ -8,8 +8,13 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_of
-from agnograd.errors import InterpretationError, MixedBackendsError, UnsupportedArrayError
-from agnograd.extend import Interpretation, Interpreted, Run
+from agnograd.errors import (
+    InterpretationError,
+    LostGradientError,
+    MixedBackendsError,
+    UnsupportedArrayError,
+)
+from agnograd.extend import Interpretation, Interpreted, Run, is_tracked
 from agnograd.testing import record_events
 
 
@@ -469,3 +474,54 @@ def test_ops_that_depend_on_no_argument_belong_to_the_function_that_runs(xp):
     with pytest.raises(ZeroDivisionError):
         attributed(lambda x: 1 / 0, x)
     assert running.get() is None
+
+
+class Varying(Interpreted):
+    __slots__ = ()
+    varies = True
+
+
+class Careful(Interpretation):
+    """Arrays that carry a derivative, of which nothing is said here."""
+
+    title, array_class = "careful", Varying
+
+    def each_member(self, f, arrays):
+        return super().each_member(f, arrays)
+
+
+@pytest.mark.parametrize("leaves", [float, complex, np.asarray, np.from_dlpack])
+def test_a_value_with_a_derivative_does_not_leave(leaves):
+    one = np.asarray(1.5)
+    assert Naming.interpret(lambda x: complex(leaves(x)).real * x, one, run=Names()) == 2.25
+    with pytest.raises(LostGradientError):
+        Careful.interpret(lambda x: leaves(x), one, run=Run())
+    # Also where it is what an array of a level above stands for.
+    with pytest.raises(LostGradientError):
+        Careful.interpret(
+            lambda x: Naming.interpret(lambda y: leaves(y), x, run=Names()), one, run=Run()
+        )
+
+
+def test_a_value_with_a_derivative_may_decide_and_is_tracked():
+    seen = []
+
+    def f(x):
+        seen.append((is_tracked(x), bool(x > 1.0), int(x[0] > 0.0)))
+        return x * 2.0
+
+    assert Careful.interpret(f, np.asarray([1.5]), run=Run()).tolist() == [3.0]
+    Naming.interpret(f, np.asarray([1.5]), run=Names())
+    assert seen == [(True, True, 1), (False, True, 1)]
+
+
+def test_arguments_of_several_levels_are_raised_to_one():
+    one = np.asarray([0.3, 0.7])
+
+    def f(u):
+        def along(v):
+            return Naming.interpret(lambda a, b: a * a * b, u, v, run=Names())
+
+        return np.sum(ag.vmap(along)(np.stack([one, 2.0 * one])))
+
+    np.testing.assert_allclose(ag.grad(f)(one), 2.0 * one * 3.0 * one)
