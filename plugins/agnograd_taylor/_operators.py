@@ -32,7 +32,7 @@ def jet(
         A function of arrays, or of pytrees of arrays.
     primals : sequence
         Its arguments x0.
-    series : sequence of sequences
+    series : sequence
         For each argument x1, x2, ..., each with the structure, shapes and dtypes of the argument;
         None stands for zeros. A shorter one continues with zeros.
 
@@ -151,7 +151,7 @@ def laplacian(
         Factors of the second derivatives, with the structure and shapes of the argument.
     lower : bool
         Whether to return the value and the first derivatives of the same pass, too.
-    pattern : Sparsity, optional
+    pattern : object, optional
         The pattern of the Hessian, as ``ag.sparsity(ag.grad(f), x)`` finds it. Elements whose
         mixed derivatives are all zero then share a direction: as many directions are followed as
         colours are needed, three for a sum over particles in space, and not one for each element.
