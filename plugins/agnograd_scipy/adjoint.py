@@ -171,18 +171,22 @@ class Pullback(ag.Function):
     """
 
     def __init__(self, course: Course, filled: Callable[..., Any], times: list[float]) -> None:
-        self.course, self.filled, self.times = course, filled, times
+        # Not the course: it keeps arrays of each solution, which ``backward`` does not need.
+        self.trajectory, self.problem = course.trajectory, course.problem
+        self.method, self.options = course.method, course.options
+        self.filled, self.times = filled, times
+        self.span = course.times[0], course.times[-1]
 
     def forward(self, xp: Any, g: Any, y0: Any, *parameters: Any) -> Any:
         """Solve the adjoint equation."""
         self.save(g, y0, *parameters)
-        course, cotangents = self.course, to_host(g)
+        cotangents, like = to_host(g), self.problem.y0.data
         if not math.isfinite(abs(cotangents).max(initial=0.0)):  # SciPy could take no step
-            return tuple(each * math.nan for each in (course.problem.y0.data, *parameters))
+            return tuple(each * math.nan for each in (like, *parameters))
         kernels = import_module("agnograd_scipy.kernels.adjoint")
-        gradients = Gradients(course.problem, self.filled, parameters)
-        start = kernels.backwards(gradients, course.trajectory, self.times, cotangents)
-        return (from_host(start, course.problem.y0.data), *(x.data for x in gradients.sums))
+        gradients = Gradients(self.problem, self.filled, parameters)
+        start = kernels.backwards(gradients, self.trajectory, self.times, cotangents)
+        return (from_host(start, like), *(x.data for x in gradients.sums))
 
     def backward(self, xp: Any, *tangents: Any) -> Any:
         """Solve the variational equation, and pull the cotangent back through that."""
@@ -196,7 +200,7 @@ class Pullback(ag.Function):
 
     def _pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """Return the tangents of the solution, by the equation and its variational equation."""
-        problem, filled = self.course.problem, self.filled
+        problem, filled = self.problem, self.filled
         n = problem.y0.shape[0]
 
         def both(t: float, pair: Any, parameters: Any, tangents: Any) -> Any:
@@ -208,11 +212,10 @@ class Pullback(ag.Function):
 
         (y0, *parameters), (s0, *rest) = primals, tangents
         start = problem.xp.concat([y0, s0])
-        span = self.course.times[0], self.course.times[-1]
-        twice = Problem(problem.xp, both, span, start, (parameters, rest))
-        options = {name: _twice(each) for name, each in self.course.options.items()}
-        times = sorted(self.times, reverse=span[1] < span[0])
-        found = by_adjoint(twice, self.course.method, options, times, None)[1]
+        twice = Problem(problem.xp, both, self.span, start, (parameters, rest))
+        options = {name: _twice(each) for name, each in self.options.items()}
+        times = sorted(self.times, reverse=self.span[1] < self.span[0])
+        found = by_adjoint(twice, self.method, options, times, None)[1]
         return problem.xp.stack([found[times.index(t)] for t in self.times])[:, n:]
 
 
