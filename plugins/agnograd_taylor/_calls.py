@@ -21,7 +21,7 @@ from typing import Any
 import agnograd as ag
 from agnograd.extend import Op
 from agnograd.extend.transforms import Bound, Names, map_parts
-from agnograd_taylor._integration import Orders, bare, integrated, summed
+from agnograd_taylor._integration import Orders, bare, integrated, multiplied, summed
 from agnograd_taylor._slopes import SLOPES
 
 
@@ -159,7 +159,8 @@ class Call:
             for k in range(m, order + 1):
                 if power[k] is not None and slope is not None:
                     of_lower = m > 1 and k == order
-                    terms[k].append(slope * (self._total(power[k]) if of_lower else power[k]))
+                    inner = self._total(power[k]) if of_lower else power[k]
+                    terms[k].append(multiplied(slope, inner))
         return [self._added(terms[k]) for k in self.orders]
 
     def _slopes(self, i: int) -> list[Any]:
@@ -221,4 +222,4 @@ class Call:
 
 def _convolved(one: Sequence[Any], other: Sequence[Any], k: int) -> Any:
     pairs = [(one[j], other[k - j]) for j in range(1, k)]
-    return summed(a * b for a, b in pairs if a is not None and b is not None)
+    return summed(multiplied(a, b) for a, b in pairs if a is not None and b is not None)

@@ -6,6 +6,7 @@ come to ops that are integrated themselves, of yet one order less, until there a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -91,5 +92,15 @@ def summed(terms: Iterable[Any]) -> Any:
     total = None
     for term in terms:
         if term is not None:
-            total = term if total is None else total + term
+            total = term if total is None else _variable_first(total, term, operator.add)
     return total
+
+
+def multiplied(a: Any, b: Any) -> Any:
+    """Return the product of two payloads."""
+    return _variable_first(a, b, operator.mul)
+
+
+def _variable_first(a: Any, b: Any, f: Callable[[Any, Any], Any]) -> Any:
+    """Apply a symmetric operator: raw arrays of some libraries take no Variable on their right."""
+    return f(b, a) if isinstance(b, Variable) else f(a, b)

@@ -72,10 +72,20 @@ class OwnDerivative:
             gradients = list(found) if isinstance(found, tuple | list) else [found]
             zeros = domain.namespace.zeros_like
             pairs = zip([gradients[i] for i in self.active], tangents, strict=True)
-            return [zeros(t) if each is None else each for each, t in pairs]
+            return [zeros(t) if each is None else self._home(each, domain) for each, t in pairs]
 
-        probes = [domain.raw.ones_like(each.payload) for each in self.results]
+        probes = [domain.namespace.ones_like(each.payload) for each in self.results]
         return list(map(bare, ag.vjp(pulled, *probes)[1](tangents)))
+
+    def _home(self, gradient: Any, domain: Any) -> Any:
+        """Return a gradient at the level of the tangents.
+
+        A function that was called at a level above has a backward that ends at the level of this
+        interpretation, also where it is given values alone: then it gives series that do not vary.
+        """
+        array = gradient.data if isinstance(gradient, ag.Variable) else gradient
+        known = type(array) is self.kind and domain.level < self.taylor.level
+        return array.payload if known else gradient
 
     def _without_attributes(self) -> None:
         """Refuse arrays of unknown derivatives, if there are orders that need these."""

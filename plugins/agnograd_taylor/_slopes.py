@@ -29,7 +29,7 @@ def _reciprocal(xp: Any, inputs: list[Any], out: Any, order: int) -> Slopes:
 
 def _divisor(xp: Any, inputs: list[Any], out: Any, order: int) -> Slopes:
     r = 1.0 / inputs[1]
-    return [power * out * (-1.0) ** m for m, power in enumerate(_powers(r, order), 1)]
+    return [out * power * (-1.0) ** m for m, power in enumerate(_powers(r, order), 1)]
 
 
 def _dividend(xp: Any, inputs: list[Any], out: Any, order: int) -> Slopes:

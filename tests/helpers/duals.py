@@ -60,7 +60,7 @@ def directions(*slopes):
 
 
 @contextmanager
-def limited(count=5_000_000):
+def limited(count=20_000_000):
     """Fail where a program needs more slopes than so many, by which it would take long."""
     Dual.left = count
     try:
