@@ -80,8 +80,8 @@ class OwnDerivative:
     def _home(self, gradient: Any, domain: Any) -> Any:
         """Return a gradient at the level of the tangents.
 
-        A function that was called at a level above has a backward that ends at the level of this
-        interpretation, also where it is given values alone: then it gives series that do not vary.
+        The backward of a function that was called at a level above ends at the level of this
+        interpretation. Given values from below, it returns series that do not vary.
         """
         array = gradient.data if isinstance(gradient, ag.Variable) else gradient
         known = type(array) is self.kind and domain.level < self.taylor.level
