@@ -15,7 +15,7 @@ from benchmarks.children import ChildError
 from benchmarks.costs_commands import COSTS
 from benchmarks.measuring import BACKWARD, COMPILED, HAND, LOOP, OURS, Comparison, Plan, compare
 from benchmarks.scale_command import scale
-from benchmarks.workloads import BATCHES, CONVNETS, HELD_OUT, WORKLOADS
+from benchmarks.workloads import BATCHES, CONVNETS, HELD_OUT, LAPLACIANS, WORKLOADS
 
 __all__ = ["main"]
 
@@ -43,9 +43,12 @@ def peers(context: click.Context, parameter: click.Parameter, value: str) -> tup
 def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Return the workloads that commas separate, if they exist; by default all."""
     found = names(context, parameter, value)
-    tables = {"convnets": CONVNETS, "held-out": HELD_OUT, "vmap": BATCHES}
+    tables = {"held-out": HELD_OUT, "vmap": BATCHES}
+    tables |= {"convnets": CONVNETS, "laplacians": LAPLACIANS}
     table = tables.get(context.info_name or "", WORKLOADS)
-    known = WORKLOADS | HELD_OUT if context.info_name in ("backends", "memory") else table
+    known = (
+        WORKLOADS | HELD_OUT | LAPLACIANS if context.info_name in ("backends", "memory") else table
+    )
     for name in found:
         if name not in known:
             raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(known)}")
@@ -223,6 +226,15 @@ def held_out(json_path: str | None, quick: bool, **options: Any) -> None:
 def vmap(json_path: str | None, quick: bool, **options: Any) -> None:
     """Time per-example gradients, a Jacobian and a Hessian: at once, in a loop, and by peers."""
     compared(options, quick, json_path, LOOP)
+
+
+@main.command()
+@machinery
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+def laplacians(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Time the Laplacian of a network, and a gradient of it: as it is, compiled, and by peers."""
+    compared(options, quick, json_path, COMPILED)
 
 
 @main.command()

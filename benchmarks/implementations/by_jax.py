@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -21,7 +22,14 @@ def version() -> str:
     return str(jax.__version__)
 
 
-def prepare(case: Case, compiles: bool = True) -> Callable[[], Any]:
+def trace_of_hessian(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a Laplacian by the first argument."""
+    return lambda *args: jnp.trace(jax.hessian(function)(*args))
+
+
+def prepare(
+    case: Case, compiles: bool = True, laplacian: Callable[[Any], Any] = trace_of_hessian
+) -> Callable[[], Any]:
     """Return what computes the derivatives once, and waits for them; its first call compiles."""
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_enable_x64", True)
@@ -41,7 +49,14 @@ def prepare(case: Case, compiles: bool = True) -> Callable[[], Any]:
         return jax.jvp(gradient, variables, vectors)[1]
 
     def batches(variables: Any, constants: Any, vectors: Any) -> Any:
-        return case.transformed(jax, jnp)(*variables, *constants)
+        functions = SimpleNamespace(
+            vmap=jax.vmap,
+            grad=jax.grad,
+            jacobian=jax.jacobian,
+            hessian=jax.hessian,
+            laplacian=laplacian,
+        )
+        return case.transformed(functions, jnp)(*variables, *constants)
 
     run = batches if case.many else products if case.vectors else gradients
     run = jax.jit(run) if compiles else run

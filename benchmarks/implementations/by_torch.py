@@ -54,6 +54,23 @@ def namespace() -> Any:
     return SimpleNamespace(**functions, **others, nn=torch.nn.functional)
 
 
+def laplacian(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a Laplacian by the first argument: by pushes of the gradient, all at once.
+
+    Here that is faster than the trace of ``torch.func.hessian``.
+    """
+
+    def of(x: torch.Tensor, *args: Any) -> Any:
+        gradient = torch.func.grad(lambda x: function(x, *args))
+
+        def along(v: torch.Tensor) -> Any:
+            return v @ torch.func.jvp(gradient, (x,), (v,))[1]
+
+        return torch.sum(torch.func.vmap(along)(torch.eye(x.numel(), dtype=x.dtype)))
+
+    return of
+
+
 def prepare(case: Case) -> Callable[[], Any]:
     """Return what computes the derivatives once."""
     torch.set_num_threads(1)
@@ -66,6 +83,7 @@ def prepare(case: Case) -> Callable[[], Any]:
             grad=torch.func.grad,
             jacobian=torch.func.jacrev,
             hessian=torch.func.hessian,
+            laplacian=laplacian,
         )
         transformed = case.transformed(functions, xp)
         return lambda: transformed(*variables, *constants)

@@ -9,12 +9,22 @@ from benchmarks.workloads.batches import jacobian, logistic_hessian, per_example
 from benchmarks.workloads.case import Case, Workload
 from benchmarks.workloads.convnets import convnet
 from benchmarks.workloads.held_out import HELD_OUT
+from benchmarks.workloads.laplacians import network_laplacian, network_loss
 from benchmarks.workloads.loops import chain, fan_out, fan_out_of_numbers, index, oscillator
 from benchmarks.workloads.networks import embedding, mlp, recurrent
 from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
 from examples.networks import NETWORKS
 
-__all__ = ["BATCHES", "CONVNETS", "HELD_OUT", "WORKLOADS", "Case", "Workload", "workload_named"]
+__all__ = [
+    "BATCHES",
+    "CONVNETS",
+    "HELD_OUT",
+    "LAPLACIANS",
+    "WORKLOADS",
+    "Case",
+    "Workload",
+    "workload_named",
+]
 
 WORKLOADS = {
     "chain": Workload(
@@ -149,7 +159,22 @@ BATCHES = {
     ),
 }
 
-_TABLES = ChainMap(WORKLOADS, CONVNETS, BATCHES, HELD_OUT)
+LAPLACIANS = {
+    "laplacian": Workload(
+        network_laplacian,
+        "of a network {layers} -> 1 by its inputs, {points} points, tanh, float32",
+        {"points": (128, 3), "layers": ((50, 128, 128), (4, 6, 5))},
+        needs="vmap",
+    ),
+    "laplacian-loss": Workload(
+        network_loss,
+        "gradient of the squared Laplacians of a network {layers} -> 1, {points} points, float32",
+        {"points": (128, 3), "layers": ((50, 128, 128), (4, 6, 5))},
+        needs="vmap",
+    ),
+}
+
+_TABLES = ChainMap(LAPLACIANS, WORKLOADS, CONVNETS, BATCHES, HELD_OUT)
 
 
 def workload_named(name: str) -> Workload:

@@ -30,7 +30,9 @@ class Case(NamedTuple):
         If there are any, the Hessian's product with them is meant, and not the gradient.
     many : str
         ``"examples"`` if a gradient is meant for each example, which lie along the first axes of
-        the constants; ``"jacobian"`` or ``"hessian"`` if that of the only variable is.
+        the constants; ``"jacobian"`` or ``"hessian"`` if that of the only variable is;
+        ``"laplacians"`` if that by each row of the only variable is; and ``"loss of laplacians"``
+        if the gradient of the sum of their squares is, by rows of the only constant.
     """
 
     value: Callable[..., Any]
@@ -43,9 +45,23 @@ class Case(NamedTuple):
     def transformed(self, library: Any, xp: Any) -> Callable[..., Any]:
         """Return a function of the variables and the constants that computes what ``many`` says.
 
-        It is made by the functions ``vmap``, ``grad``, ``jacobian`` and ``hessian`` of a library.
+        It is made by the functions ``vmap``, ``grad``, ``jacobian``, ``hessian`` and ``laplacian``
+        of a library.
         """
         function, count = partial(self.value, xp), len(self.variables)
+        if self.many == "laplacians":
+            axes = (0,) + (None,) * len(self.constants)
+            each: Callable[..., Any] = library.vmap(library.laplacian(function), axes)
+            return lambda *arrays: (each(*arrays),)
+        if self.many == "loss of laplacians":
+
+            def loss(*arrays: Any) -> Any:
+                *parameters, x = arrays
+                of_point = library.laplacian(lambda point: function(*parameters, point))
+                return xp.sum(library.vmap(of_point)(x) ** 2)
+
+            gradient: Callable[..., Any] = library.grad(loss, tuple(range(count)))
+            return gradient
         if self.many == "examples":
             axes = (None,) * count + (0,) * len(self.constants)
             of_all: Callable[..., Any] = library.vmap(

@@ -24,7 +24,7 @@ from benchmarks.lazy import PROGRAMS as PROGRAMS_OF_CHUNKS
 from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
 from benchmarks.sparse import LIBRARIES, NEEDS, OWN, five_points, product
-from benchmarks.workloads import BATCHES, HELD_OUT, WORKLOADS
+from benchmarks.workloads import BATCHES, HELD_OUT, LAPLACIANS, WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 
@@ -163,6 +163,20 @@ def test_vmap(tmp_path):
     assert list(found["runs"]) == list(BATCHES)
     for runs in found["runs"].values():
         assert list(runs) == ["hand", "agnograd", "agnograd_loop", *peers]
+        assert all(len(each["rounds"]) == 1 for each in runs.values())
+
+
+@pytest.mark.slow
+def test_laplacians(tmp_path):
+    data = tmp_path / "found.json"
+    peers = [each for each in ("torch", "jax") if importlib.util.find_spec(each)]
+    peers += ["jax_jet", "jax_pushes"] * ("jax" in peers)
+    run("laplacians", "--quick", "--json", str(data), "--against", ",".join(peers))
+    found = json.loads(data.read_text())
+    assert found["failures"] == []
+    assert list(found["runs"]) == list(LAPLACIANS)
+    for runs in found["runs"].values():
+        assert list(runs) == ["hand", "agnograd", "agnograd_compiled", *peers]
         assert all(len(each["rounds"]) == 1 for each in runs.values())
 
 

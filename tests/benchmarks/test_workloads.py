@@ -1,11 +1,13 @@
 """Every workload's derivatives, by hand and by agnograd, on small sizes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import agnograd as ag
 from benchmarks.implementations import by_agnograd, by_agnograd_loop, by_hand
-from benchmarks.workloads import BATCHES, HELD_OUT, WORKLOADS
+from benchmarks.workloads import BATCHES, HELD_OUT, LAPLACIANS, WORKLOADS
 from tests.helpers.memory import peak_of
 
 GRADIENTS = WORKLOADS | HELD_OUT
@@ -67,9 +69,27 @@ def test_many_derivatives_at_once_agree_with_a_loop_and_by_hand(name):
             np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.max(abs(theirs)))
 
 
-@pytest.mark.parametrize(
-    "workload", [*GRADIENTS.values(), *BATCHES.values()], ids=[*GRADIENTS, *BATCHES]
-)
+@pytest.mark.parametrize("name", LAPLACIANS)
+def test_laplacians_agree_with_the_trace_of_a_hessian_and_by_hand(name):
+    case = LAPLACIANS[name].case("small")
+    case = case.on(lambda x: x.astype(float))
+    xp = ag.namespace("numpy")
+    functions = SimpleNamespace(
+        vmap=ag.vmap,
+        grad=ag.grad,
+        laplacian=lambda f: lambda *args: xp.linalg.trace(ag.hessian(f)(*args)),
+    )
+    expected = case.transformed(functions, xp)(*case.variables, *case.constants)
+    assert all(np.any(each) for each in expected)
+    for way in (by_agnograd, by_hand):
+        for ours, theirs in zip(way.prepare(case)(), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.max(abs(theirs)))
+
+
+EVERY = {**GRADIENTS, **BATCHES, **LAPLACIANS}
+
+
+@pytest.mark.parametrize("workload", EVERY.values(), ids=EVERY)
 def test_titles_tell_sizes(workload):
     assert workload.describe("full") != workload.describe("small")
 
