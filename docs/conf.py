@@ -86,7 +86,7 @@ pygments_dark_style = "github-dark"
 # Where each public name is documented: in agnograd, or the first of its modules that has it.
 SUBMODULES = (
     *("autodiff", "bridge", "certify", "errors", "extend", "extend.transforms"),
-    *("extend.arguments", "extend.entry_points", "testing"),
+    *("extend.members", "extend.arguments", "extend.entry_points", "testing"),
 )
 NAMES = {
     name: f"{module}.{name}"

@@ -16,12 +16,16 @@ import pytest
 import agnograd
 import agnograd.extend.arguments
 import agnograd.extend.entry_points
+import agnograd.extend.members
 import agnograd.extend.transforms
 from agnograd._plugins.op_sets import op_sets
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTEND = agnograd.extend.arguments, agnograd.extend.entry_points, agnograd.extend.transforms
+EXTEND = (
+    *(agnograd.extend.arguments, agnograd.extend.entry_points),
+    *(agnograd.extend.members, agnograd.extend.transforms),
+)
 PACKAGES = [
     ROOT / path for path in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 ]

@@ -11,6 +11,7 @@ from agnograd._arrays.levels import derived, is_tracked, levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batches
 from agnograd._functions.function import Function
+from agnograd._functions.runs import Prepared
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import BatchingWarning
@@ -23,25 +24,11 @@ def is_above(args: tuple[Any, ...]) -> bool:
 
 def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function for one member after the other; derivatives of any order do so, too."""
-    leaves, tree = flatten(args)
-    places = [
-        place
-        for place, leaf in enumerate(leaves)
-        if isinstance(leaf, Variable) or type(leaf) in derived
-    ]
-    found: list[Any] = []  # the structure of the result
-
-    def of_arrays(*arrays: Any) -> tuple[Any, ...]:
-        known = dict(zip(places, arrays, strict=True))
-        given = unflatten(tree, [known.get(place, leaf) for place, leaf in enumerate(leaves)])
-        out, structure = flatten(f(*given, **kwargs))
-        found[:] = [structure]
-        return tuple(out)
-
-    name = str(getattr(f, "__name__", type(f).__name__))
-    warn_of_members(name, [leaves[place] for place in places])
-    results = _each(of_arrays, name)(*[leaves[place] for place in places])
-    return unflatten(found[0], results)
+    prepared = Prepared(f, args, kwargs, lambda x: isinstance(x, Variable) or type(x) in derived)
+    arrays = prepared.take()
+    warn_of_members(prepared.name, arrays)
+    results = _each(lambda *members: tuple(prepared(members)), prepared.name)(*arrays)
+    return unflatten(prepared.structure, results)
 
 
 def warn_of_members(name: str, arrays: Sequence[Any]) -> None:

@@ -15,11 +15,12 @@ from agnograd._ops.batching import (
     unequal_shapes,
     with_rank,
 )
-from agnograd._ops.fitting import sum_to
+from agnograd._ops.fitting import fit, sum_to
 from agnograd._ops.op import Op, Rule, itself
 from agnograd._ops.op_set import OpSet
 from agnograd._ops.rule_helpers import (
     adjoint,
+    conjugate,
     conjugate_if_complex,
     device_of,
     divide_or_zero,
@@ -31,6 +32,7 @@ from agnograd._ops.rule_helpers import (
     keep_axes,
     reduced_axes,
     reshaped_strides,
+    set_device,
     without_newaxis,
 )
 from agnograd._plugins.backend import Backend
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from agnograd._graph.calls import Call
     from agnograd._levels.interpretation import Interpretation
     from agnograd._levels.interpreted import Interpreted, Run
+    from agnograd._ops.saved import values_named
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.info import library_of, versions
@@ -80,11 +83,13 @@ __all__ = [
     "backend_named",
     "backend_of",
     "behind",
+    "conjugate",
     "conjugate_if_complex",
     "device_of",
     "divide_or_zero",
     "domain_named",
     "every_element",
+    "fit",
     "function_from",
     "hookimpl",
     "in_full",
@@ -111,9 +116,11 @@ __all__ = [
     "replace",
     "reshaped_strides",
     "sensitivity",
+    "set_device",
     "sum_to",
     "switch",
     "unequal_shapes",
+    "values_named",
     "versions",
     "with_keywords",
     "with_rank",
@@ -132,6 +139,7 @@ _LATER = {
     **dict.fromkeys(("library_of", "versions"), "agnograd._plugins.info"),
     "sensitivity": "agnograd._functions.sensitivity",
     "Uncopied": "agnograd._plugins.hook_plugins",
+    "values_named": "agnograd._ops.saved",
     "with_keywords": "agnograd._plugins.keywords",
 }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd.errors import PluginError
 from agnograd.extend import Bridge, backend_named, domain_named
 from agnograd.extend.arguments import callable_in, name_in, unflatten
-from agnograd.extend.transforms import is_above, member_by_member
+from agnograd.extend.members import is_above, member_by_member
 from agnograd_bridge._crossing import Adopted, Exported
 
 if TYPE_CHECKING:

@@ -18,15 +18,13 @@ from agnograd.extend.arguments import (
     packed,
     unpacked,
 )
+from agnograd.extend.members import OfMembers, computed, given_in
 from agnograd.extend.transforms import (
     Domain,
     Mode,
-    OfMembers,
     OtherLevelError,
-    computed,
     current_mode,
     domain_of,
-    given_in,
     levels_up,
     owner_of,
 )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from agnograd.extend import Op
-from agnograd.extend.transforms import Domain, conjugate, fit, values_named
+from agnograd.extend import Op, conjugate, fit, values_named
+from agnograd.extend.transforms import Domain
 from agnograd_compile._programs.program import PULLBACK
 
 

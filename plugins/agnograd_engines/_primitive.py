@@ -17,25 +17,21 @@ from agnograd.errors import MissingRuleError
 from agnograd.extend import (
     Deferred,
     Op,
+    conjugate,
     conjugate_if_complex,
     device_of,
+    fit,
     function_from,
     is_plain_numpy,
     is_python_scalar,
     op_named,
     operand,
-)
-from agnograd.extend.arguments import holds_variable, stacked
-from agnograd.extend.transforms import (
-    Domain,
-    batching_rule,
-    bound_to,
-    conjugate,
-    fit,
     set_device,
     values_named,
-    within,
 )
+from agnograd.extend.arguments import holds_variable, stacked
+from agnograd.extend.members import batching_rule
+from agnograd.extend.transforms import Domain, bound_to, within
 from agnograd_engines._engine import Engine, engine_of
 
 _FUNCTION = """

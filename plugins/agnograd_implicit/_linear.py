@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from agnograd import Function, Variable, jacobian, jvp, linearize, sparse_jacobian, vjp
 from agnograd.errors import RuleError, SolverError
 from agnograd.extend import is_tracked
-from agnograd.extend.transforms import apart, at_no_level, domain_of, each_member, same_for_all
+from agnograd.extend.members import each_member, same_for_all
+from agnograd.extend.transforms import apart, at_no_level, domain_of
 from agnograd_implicit._krylov import Measures, cg, gmres
 from agnograd_implicit._vectors import functions_of, raw, variable
 

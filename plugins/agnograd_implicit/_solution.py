@@ -13,17 +13,15 @@ from agnograd import Function, Variable, is_grad_enabled
 from agnograd.errors import LostGradientError, RuleError, SolverWarning
 from agnograd.extend import is_array, is_python_scalar, is_tracked
 from agnograd.extend.arguments import flatten, unflatten
+from agnograd.extend.members import each_member, is_above, warn_of_members
 from agnograd.extend.transforms import (
     Domain,
     Prepared,
     apart,
     connected,
     domain_of,
-    each_member,
-    is_above,
     is_inside,
     levels_up,
-    warn_of_members,
 )
 from agnograd_implicit._linear import Solve, System, pulled, pushed
 from agnograd_implicit._vectors import Layout, raw, variable

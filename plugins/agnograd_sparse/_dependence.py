@@ -11,7 +11,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agnograd.extend import Op, domain_named, is_mask, is_python_scalar, reduced_axes
-from agnograd.extend.transforms import Bound, Names, batching
+from agnograd.extend.members import batching
+from agnograd.extend.transforms import Bound, Names
 from agnograd_sparse._sets import Sets, Shape, host, joined, numbered, union
 
 # What says where or of what dtype a result is: it does not matter to a pattern.

@@ -10,16 +10,8 @@ from typing import Any
 from agnograd.errors import BatchingError, InterpretationError, SparsityError
 from agnograd.extend import Interpretation, Interpreted, Op, Run, domain_named
 from agnograd.extend.arguments import parameters_of
-from agnograd.extend.transforms import (
-    Bound,
-    Domain,
-    Names,
-    batching,
-    batching_rule,
-    bound_to,
-    map_parts,
-    root_of,
-)
+from agnograd.extend.members import batching, batching_rule
+from agnograd.extend.transforms import Bound, Domain, Names, bound_to, map_parts, root_of
 from agnograd_sparse._dependence import (
     Applied,
     Input,

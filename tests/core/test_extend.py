@@ -10,6 +10,7 @@ import pytest
 import agnograd as ag
 import agnograd.extend.arguments
 import agnograd.extend.entry_points
+import agnograd.extend.members
 import agnograd.extend.transforms
 from agnograd import extend
 
@@ -46,7 +47,7 @@ def test_operands_become_arrays_that_meet(xp):
 
 
 def test_plugins_need_what_transformations_are_written_with():
-    modules = extend.arguments, extend.entry_points, extend.transforms
+    modules = extend.arguments, extend.entry_points, extend.members, extend.transforms
     names = {(module.__name__, name) for module in modules for name in module.__all__}
     for path in (Path(__file__).parents[2] / "plugins").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

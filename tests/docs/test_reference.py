@@ -19,7 +19,7 @@ LISTED = re.compile(
     "module",
     [
         *("agnograd", "agnograd.extend", "agnograd.extend.arguments"),
-        *("agnograd.extend.entry_points", "agnograd.extend.transforms"),
+        *("agnograd.extend.entry_points", "agnograd.extend.members", "agnograd.extend.transforms"),
         *("agnograd_compile.lowering", "agnograd_engines"),
     ],
 )

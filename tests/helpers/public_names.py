@@ -22,7 +22,7 @@ from agnograd.hookspecs import BackendSpecs, HookSpecs
 FOLDER = Path(__file__).parents[1] / "public_names"
 PUBLIC = (
     *("autodiff", "bridge", "certify", "errors", "extend", "extend.arguments"),
-    *("extend.entry_points", "extend.transforms", "testing"),
+    *("extend.entry_points", "extend.members", "extend.transforms", "testing"),
 )
 PLUGINS = entry_points(group="agnograd.plugins")
 BUILT_IN = [each.module for each in PLUGINS if each.dist and each.dist.name == "agnograd"]
