@@ -36,6 +36,10 @@ def page(package: str, reports: Any) -> str:
 def write(path: Path, text: str) -> None:
     """Write a file whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # a device or a pipe
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return
+    path = path.resolve()  # a link stays one
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8", errors="backslashreplace")

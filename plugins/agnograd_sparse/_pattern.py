@@ -233,8 +233,8 @@ def searched(
     if len({*asked}) < len(asked):
         raise ArgumentError(f"argnums names an argument twice: {argnums}")
     leaves, tree = flatten((args, kwargs))
-    numbered, _ = unflatten(tree, range(len(leaves)))
-    places = [place for each in asked for place in flatten(numbered[each])[0]]
+    counts = [len(flatten(arg)[0]) for arg in args]  # containers may refuse other leaves
+    places = [sum(counts[:each]) + k for each in asked for k in range(counts[each])]
     leaves = [leaf.detach() if isinstance(leaf, Variable) else leaf for leaf in leaves]
     border, run = Border(Dependences, leaves), Search(local)
     given = [_entered(border, leaf, run, i in places) for i, leaf in enumerate(leaves)]

@@ -1,10 +1,12 @@
 """The page of reports, in a real browser: filter, open a failure, read its code."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agnograd.testing.page import page
+from agnograd.testing.page import page, write
 
 CODE = 'import agnograd as ag\n\nprint("<b>&amp; </script>")\n'
 
@@ -146,6 +148,22 @@ def test_what_a_report_says_is_data():
     inside = text.split('id="reports">')[1].split("</script>")[0]
     assert "<" not in inside
     assert json.loads(inside) == [written]
+
+
+def test_a_report_is_written_through_links_and_into_pipes(tmp_path):
+    (tmp_path / "folder").mkdir()
+    link, pipe = tmp_path / "link.html", tmp_path / "pipe"
+    link.symlink_to(tmp_path / "folder" / "page.html")
+    write(link, "a page")
+    assert link.is_symlink()
+    assert [each.name for each in (tmp_path / "folder").iterdir()] == ["page.html"]
+    assert link.read_text() == "a page"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write, pipe, "another")
+        assert pipe.read_text() == "another"
+        written.result()
+    assert pipe.is_fifo()
 
 
 def test_a_page_is_one_file_that_holds_its_reports_unchanged():

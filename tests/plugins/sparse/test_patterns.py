@@ -1,6 +1,7 @@
 """Patterns: those of known problems, of each kind of op, and of values."""
 
 import numpy as np
+import optree
 import pytest
 
 import agnograd as ag
@@ -249,6 +250,23 @@ def test_pytrees_are_one_row_of_elements():
     np.testing.assert_array_equal(found, np.asarray([[1, 1, 0], [0, 0, 1]], dtype=bool))
     pair = dense(lambda x, y, z: x * z, np.ones(2), np.ones(1), np.ones(2), argnums=(2, 0))
     np.testing.assert_array_equal(pair, np.hstack([np.eye(2), np.eye(2)]).astype(bool))
+
+
+def test_containers_may_refuse_what_is_no_array():
+    class Box:
+        def __init__(self, x):
+            if not hasattr(x, "shape"):
+                raise TypeError("a box of what has no shape")
+            self.x = x
+
+    everywhere = optree.registry.__GLOBAL_NAMESPACE
+    optree.register_pytree_node(
+        Box, lambda box: ((box.x,), None), lambda _, parts: Box(*parts), namespace=everywhere
+    )
+    x = np.asarray([1.0, 2.0])
+    np.testing.assert_array_equal(dense(lambda box: box.x**2, Box(x)), np.eye(2, dtype=bool))
+    found = ag.sparse_jacobian(lambda y, box: y * box.x)(x, Box(x))
+    np.testing.assert_array_equal(found.toarray(), np.diag(x))
 
 
 def test_variables_keep_their_gradients():
