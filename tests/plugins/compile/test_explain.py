@@ -103,7 +103,8 @@ def test_additions_to_gradients_are_of_the_lines_that_read_the_elements():
     [part] = ag.compile(ag.grad(of_elements)).explain(np.ones(4)).parts
     first = inspect.getsourcelines(of_elements)[1]
     found = [line_of(step) for step in part.program.steps if step.op == "@scatter_add"]
-    assert found == [f"test_explain.py:{first + 1} in of_elements"] * 2
+    # Two, or one if switches let the two be added up first.
+    assert set(found) == {f"test_explain.py:{first + 1} in of_elements"}
 
 
 def test_backward_programs_have_the_lines_of_the_forward_ops():
