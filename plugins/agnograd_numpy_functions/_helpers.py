@@ -167,7 +167,8 @@ def along(xp: Any, x: Any, axis: int | None) -> tuple[Any, int]:
 
 def as_axis(xp: Any, x: Any, axis: int, rank: int, copy: bool | None = None) -> Any:
     """Return an array of one axis, or of none, as one with so many axes that lies along one."""
-    shape = tuple(-1 if i == axis % rank else 1 for i in range(rank))
+    (place,) = axes_of(axis, rank)
+    shape = tuple(-1 if i == place else 1 for i in range(rank))
     return xp.reshape(x, shape, copy=copy)
 
 

@@ -57,6 +57,8 @@ def _along_several(
 ) -> Array:
     if s is not None:
         axes = tuple(range(-len(s), 0)) if axes is None else axes
+        if len(s) != len(axes):
+            raise ValueError("Shape and axes have different lengths.")  # as NumPy says
         pairs = zip(s, axes, strict=True)
         s = tuple(a.shape[axis] if n in (None, -1) else n for n, axis in pairs)
     transform = getattr(xp.fft, name.removeprefix("fft."))

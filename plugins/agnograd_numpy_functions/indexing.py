@@ -54,7 +54,7 @@ def _take(
 
 @table.add("take_along_axis")
 def _take_along_axis(xp: Any, arr: Array, indices: Array, axis: int | None = -1) -> Array:
-    arr, axis = along(xp, arr, axis)
+    arr, axis = (flat(xp, arr), 0) if axis is None else (arr, axis)
     return xp.take_along_axis(arr, indices, axis=axis)
 
 

@@ -202,3 +202,21 @@ def test_the_first_difference_of_integers_keeps_what_is_before_them():
     assert values(found).tolist() == [0.5, 2.0]
     found.sum().backward()
     assert before.grad.tolist() == [-1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda x: np.take_along_axis(x, np.asarray([[0]]), axis=5), np.exceptions.AxisError, "5"),
+        (
+            lambda x: np.trapezoid(x, x=np.asarray([1.0, 2.0, 3.0]), axis=4),
+            IndexError,
+            "axis|index",
+        ),
+        (lambda x: np.fft.fftn(x, s=(2,), axes=(0, 1)), ValueError, "Shape and axes have differ"),
+    ],
+)
+def test_axes_that_do_not_fit_are_named(call, kind, message):
+    for x in (np.zeros((2, 3)), ag.Variable(np.zeros((2, 3)))):
+        with pytest.raises(kind, match=message):
+            call(x)
