@@ -331,7 +331,7 @@ def interpn(
     array, shape ``xi.shape[:-1] + values.shape[d:]``
     """
     rank = len(points)
-    _, values = inexact(xp, xi, values)
+    _, values, *_ = inexact(xp, xi, values, *points)
     (xi, *points) = inexact(xp, xi, *points)
     if values.shape[:rank] != tuple(each.shape[0] for each in points) or xi.shape[-1:] != (rank,):
         raise ValueError(

@@ -327,6 +327,9 @@ def test_interpolation_between_points_is_scipys(xp, rng):
             )
             options = {"bounds_error": False, "fill_value": fill}
             same(found, scipy.interpolate.interpn(grid, values, at, method, **options))
+    narrow = xp.astype(made(xp, values), xp.float32), xp.astype(made(xp, at), xp.float32)
+    found = xp.interpolate.interpn([made(xp, each) for each in grid], *narrow)
+    assert found.dtype == xp.float64  # as wide as the widest
 
 
 def test_places_have_gradients(xp, rng):
