@@ -27,7 +27,7 @@ def _real_scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
         domain, raw = value._domain, value._raw
         if type(raw) is domain.number_type or (raw.shape == () and raw.dtype in domain.real_dtypes):
             return value
-    return scalar_of(value, what, inputs, "real", "ag.jacobian or ag.vjp")
+    return scalar_of(value, what, inputs, "real", "ag.jacobian or ag.vjp, which take any result")
 
 
 def scalar_of(

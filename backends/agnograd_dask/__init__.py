@@ -122,10 +122,11 @@ class DaskBackend(Backend):
                 xp.broadcast_to(value, where.shape).reshape(-1) if shape else value
             )
             return flat.reshape(x.shape).rechunk(x.chunks)
-        place = _get(x, key).shape
-        if 0 not in place:
+        # Dask checks the shape of what is written at arrays of indices, also of none.
+        if 0 not in (_get(x, key).shape if named else shape):
             if shape and any(part is None for part in parts):
-                value = xp.broadcast_to(value, place).reshape(x[without_newaxis(key)].shape)
+                place = x[without_newaxis(key)].shape
+                value = xp.broadcast_to(value, _get(x, key).shape).reshape(place)
             out[without_newaxis(key)] = value
         return out
 

@@ -98,8 +98,7 @@ class _Call:
     ) -> list[torch.Tensor]:
         """Return the gradients of the tensors at some places, which PyTorch differentiates."""
         starts = [tensors[place] for place in wanted]
-        again = any(g.requires_grad for g in cotangents)
-        return gradients(self.run(tensors), starts, cotangents, create_graph=again)
+        return gradients(self.run(tensors), starts, cotangents, create_graph=True)
 
 
 # By the text that stands for a call in graphs.

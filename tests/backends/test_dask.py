@@ -267,3 +267,13 @@ def test_a_write_of_unknown_size_says_what_to_do():
     with pytest.raises(UnsupportedArrayError, match=r"xp\.where\(mask, value, x\)"):
         y[y > 0] += 1.0
     np.testing.assert_array_equal(np.asarray(y.detach()), [1.0, -2.0])
+
+
+@pytest.mark.parametrize("key", [np.asarray([], dtype=np.int64), (slice(0, 0), [0, 1])])
+def test_what_is_written_nowhere_has_a_shape_that_fits(key):
+    x = da.zeros((3, 4))
+    y = ag.Variable(x) * 1.0
+    y[key] = 7.0
+    with pytest.raises(ValueError, match="shape mismatch"):
+        y[key] = da.ones(7)
+    np.testing.assert_array_equal(np.asarray(y.detach()), np.zeros((3, 4)))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agnograd import Variable
+from agnograd.extend import is_array
 from agnograd.extend.arguments import flatten_in_order
 from agnograd_compile._surroundings.elements import WatchedArrays
 from agnograd_compile._surroundings.inventory import Facts, Reader, written
@@ -180,7 +181,9 @@ class Looking:
             node = "is" if value._node is None else "is not"
             raw = self._conditions(f"{name}._raw", value._raw)
             return [kind, f"{name}._node {node} None", *raw]
-        if backend_of(value) is None:
+        # Of a subclass of NumPy's arrays, too, the key is the type and the layout.
+        has_layout = is_array(value) and len(key_of_array(value)) == 4
+        if backend_of(value) is None and not has_layout:
             key = key_of([value], None)
             return [kind, f"key_of([{name}], None) == {self._hold(key)}"]
         pairs = zip(expressions(value)[1:], key_of_array(value)[1:], strict=False)

@@ -361,3 +361,16 @@ def test_what_returns_more_than_tensors_cannot_be_compiled():
     call.function = lambda x: (x, None)
     with pytest.raises(UnsupportedFunctionError, match="outside of what is compiled"):
         call.run([])
+
+
+def test_gradients_of_gradients_of_an_op_in_a_compiled_graph():
+    from agnograd_torch import _custom
+
+    x, y = start([2.0, 3.0]), start([5.0, 7.0])
+    (g,) = torch.autograd.grad(_custom.call("sin", (x,), {}).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(g.sum(), x, create_graph=True)
+    torch.testing.assert_close(second, -torch.sin(x))
+    torch.testing.assert_close(torch.autograd.grad(second.sum(), x)[0], -torch.cos(x))
+    out = _custom.call("multiply", (x, y), {}).sum()
+    (g,) = torch.autograd.grad(out, x, create_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(g.sum(), y)[0], torch.ones_like(y))

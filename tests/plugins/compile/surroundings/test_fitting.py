@@ -24,6 +24,7 @@ VALUES = {
     "other dtype": x.astype("f4"),
     "big-endian": x.astype(">f8"),
     "subclass": x.view(np.ma.MaskedArray),
+    "another subclass": x.view(np.recarray),
     "NumPy's number": np.float64(1.0),
     "array without axes": np.asarray(1.0),
     "tracked": tracked,
@@ -298,3 +299,10 @@ def test_arrays_that_were_two_have_to_be_two(library):
     ):
         BOX[:] = given
         assert (look((), {}) is not None) is is_like
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, np.recarray])
+def test_an_array_of_a_subclass_needs_no_key_either(kind):
+    value = x.view(kind)
+    looking = Looking(FACTS, [value], None, [], WatchedArrays(), (), range(1), raw=False)
+    assert not any("key_of" in each for each in looking._conditions("{0}", value))
