@@ -230,7 +230,8 @@ class Communicator:
         waiting = frozenset(each for each in range(self.size) if self._waits(each))
         late = waiting if leaving else self._unread & waiting
         if late:
-            self._give_up(not_taken(min(late), self.rank))
+            # Not as a subclass does, which stops its collectives: none runs here.
+            Communicator._give_up(self, not_taken(min(late), self.rank))
         self._unread, self._next_look = waiting, now + self.timeout
 
     def _check_called(self, source: int, called: str, what: str) -> None:

@@ -40,6 +40,11 @@ class Packed:
         The bytes of memory that the content takes.
     """
 
+    __slots__ = (
+        *("__weakref__", "_checksum", "_halves", "_layout", "content", "device", "dtype"),
+        *("nbytes", "owner", "source", "xp"),
+    )
+
     def __init__(self, owner: object, value: Any) -> None:
         self.owner = owner
         self.xp = array_api_compat.array_namespace(value)

@@ -45,9 +45,11 @@ def quotient(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
 
 
 def _settled(
-    name: str, xp: Any, shape: Any, *given: Any, dtype: Any = None, device: Any = None
+    name: str, xp: Any, shape: Any, *given: Any, dtype: Any = None, device: Any = None, **other: Any
 ) -> tuple[tuple[int, ...], dict[str, Any], list[Any]]:
     """Return the shape of a result, the options of its draw, and the parameters in its dtype."""
+    for each in other:
+        raise TypeError(f"{name}() got an unexpected keyword argument {each!r}")
     arrays = [check_array(name, each) for each in given if not is_python_scalar(each)]
     numbers = any(isinstance(each, complex) for each in given)
     if numbers or any(xp.isdtype(each.dtype, "complex floating") for each in arrays):

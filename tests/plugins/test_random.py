@@ -209,6 +209,7 @@ def test_the_dtype_follows_the_parameters(xp):
         (lambda xp: xp.random.multivariate_normal(1, [0.0], xp.eye(1)), TypeError, "not a list"),
         (lambda xp: xp.random.permutation(1, -1), ValueError, "not a number of elements"),
         (lambda xp: xp.random.permutation(1, 2.5), ValueError, "not a number of elements"),
+        (lambda xp: xp.random.uniform(1, dtpye=None), TypeError, r"uniform\(\) got .*'dtpye'"),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, message):
@@ -522,3 +523,12 @@ def test_no_category_is_one_past_the_last(xp):
     logits = made(xp, [[0.0, math.nan], [-math.inf, -math.inf], [math.inf, 0.0], [0.0, -math.inf]])
     found = xp.random.categorical(xp.random.key(1), logits, (20, 4))
     assert (host(found) == [2, 2, 0, 0]).all()
+
+
+def test_roots_of_tensors_that_numpy_cannot_read():
+    torch = pytest.importorskip("torch", reason="pip install 'agnograd[torch]'")
+    xp, one = ag.namespace("torch"), torch.eye(2, dtype=torch.float64)
+    found = torch.func.vmap(lambda c: xp.random.factor(c).data)(torch.stack([one, 4.0 * one]))
+    torch.testing.assert_close(found, torch.stack([one, 2.0 * one]))
+    narrow = one.to(torch.bfloat16)
+    torch.testing.assert_close(xp.random.factor(narrow).data, narrow)

@@ -72,4 +72,8 @@ def factor(backend: Backend, x: Any) -> Any:
     """Compute ``vectors.factor`` by NumPy: on processors PyTorch rounds some roots wrongly."""
     if not _is_on_host(x):
         return NotImplemented
-    return torch.from_numpy(vectors.factor(np, backend, x.numpy()))
+    try:
+        array = x.numpy()
+    except (RuntimeError, TypeError):  # in torch.func, with a gradient of PyTorch's, or bfloat16
+        return NotImplemented
+    return torch.from_numpy(vectors.factor(np, backend, array))
