@@ -74,6 +74,6 @@ def factor(backend: Backend, x: Any) -> Any:
         return NotImplemented
     try:
         array = x.numpy()
-    except (RuntimeError, TypeError):  # in torch.func, with a gradient of PyTorch's, or bfloat16
+    except (RuntimeError, TypeError):  # in torch.func, with a PyTorch gradient, or of bfloat16
         return NotImplemented
     return torch.from_numpy(vectors.factor(np, backend, array))
