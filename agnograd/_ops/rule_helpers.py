@@ -127,6 +127,8 @@ PYTHON_SCALARS = frozenset({bool, int, float, complex})
 class _Known(dict[Any, Any]):
     """What a function returns, by its argument: a lookup costs less than a call."""
 
+    __slots__ = ("_find",)
+
     def __init__(self, find: Callable[[Any], Any]) -> None:
         self._find = find
 

@@ -39,6 +39,8 @@ class Deferred:
         A callable without arguments that returns the function.
     """
 
+    __slots__ = ("_function", "_load")
+
     def __init__(self, load: Callable[[], Callable[..., Any]]) -> None:
         self._load = load
         self._function: Callable[..., Any] | None = None

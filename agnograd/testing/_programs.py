@@ -84,11 +84,8 @@ def _kinds(xp: Any) -> Numbers:
 
 
 def _leaf(xp: Any, values: Any) -> Variable:
-    return Variable(xp.asarray(values, dtype=_widest(xp)), requires_grad=True)
-
-
-def _widest(xp: Any) -> Any:
-    return xp.__array_namespace_info__().default_dtypes()["real floating"]
+    widest = xp.__array_namespace_info__().default_dtypes()["real floating"]
+    return Variable(xp.asarray(values, dtype=widest), requires_grad=True)
 
 
 def _numbers(array: Any) -> Numbers:

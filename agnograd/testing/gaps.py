@@ -48,11 +48,9 @@ def exception_named(name: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
-def _of_the_suite(line: str) -> bool:
-    return ".py::" not in line
-
-
-def read_gaps(path: Path, wanted: Callable[[str], bool] = _of_the_suite) -> list[Gap]:
+def read_gaps(
+    path: Path, wanted: Callable[[str], bool] = lambda line: ".py::" not in line
+) -> list[Gap]:
     """Return the gaps of a file.
 
     A line is the name of an exception and a pattern; the comment lines above it are the reason.
