@@ -62,24 +62,23 @@ class Trace:
         mode = current_mode()
         level = None if mode is None else mode.level
         # The positions that are named, those of arguments to differentiate by, and all others.
-        self._asked, self._places, others = _positions(argnums, len(args))
-        self._single = isinstance(argnums, int)
+        self._asked, self._places, others, self._single = _positions(argnums, len(args))
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = mode is not None and mode.inside
         if tangents:
             self.as_variables = self.as_variables or any(map(_has_variables, tangents))
         self.start = next(ranks)
-        self.inputs: list[Variable] = []
-        # As they are before the function runs, which may write to the inputs.
-        self.nodes: list[Edge] = []
+        inputs: list[Variable] = []
+        nodes: list[Edge] = []  # as they are before the function runs, which may write to inputs
+        self.inputs, self.nodes = inputs, nodes
         self._trees: dict[int, Any] = {}  # the structures of arguments that have one
         lifted = [*args]
         for position in self._places:
             domain = owners.get(type(arg := args[position]))
             if domain is not None:  # most often: an array
                 lifted[position] = variable = _differentiated(arg, domain, position, level)
-                self.inputs.append(variable)
-                self.nodes.append(variable._node)  # type: ignore[arg-type]
+                inputs.append(variable)
+                nodes.append(variable._node)  # type: ignore[arg-type]
             else:
                 lifted[position] = self._inputs(arg, position, level)
         for position in others:
@@ -90,7 +89,7 @@ class Trace:
             tape = forward(self) if callable(forward) else Recorder()
         self.result = self._run(f, lifted, options, tape)
         # Most often there are no other leaves in the process, which results could depend on.
-        self.alone = len(self.nodes) >= leaves_alive()
+        self.alone = len(nodes) >= leaves_alive()
 
     def _inputs(self, arg: Any, position: int, level: Domain | None) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
@@ -292,10 +291,12 @@ class Trace:
 
 
 @lru_cache
-def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], ...]:
+def _positions(
+    argnums: int | tuple[int, ...], count: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
     """Return the positions, from 0 on, that argnums name among so many arguments.
 
-    They come as they are named, in order, and after these all others.
+    They come as they are named, in order, and after these all others; and whether it is a number.
     """
     found = []
     for each in (argnums,) if isinstance(argnums, int) else argnums:
@@ -306,7 +307,8 @@ def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, .
             )
         found.append(each % count)
     named = {*found}
-    return tuple(found), tuple(sorted(named)), tuple(sorted({*range(count)} - named))
+    others = tuple(sorted({*range(count)} - named))
+    return tuple(found), tuple(sorted(named)), others, isinstance(argnums, int)
 
 
 def _refreshed(result: Any) -> Any:
