@@ -291,9 +291,7 @@ class Trace:
 
 
 @lru_cache
-def _positions(
-    argnums: int | tuple[int, ...], count: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
+def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[Any, ...]:
     """Return the positions, from 0 on, that argnums name among so many arguments.
 
     They come as they are named, in order, and after these all others; and whether it is a number.
