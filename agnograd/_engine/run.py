@@ -163,9 +163,9 @@ class Pass:
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
-        arrivals, keep, visiting = self.arrivals, self.retain_graph, self.visiting
+        arrivals, keep = self.arrivals, self.retain_graph
         gradients, queue, masked = arrivals.gradients, arrivals.queue, arrivals.masked
-        if Backend.switching or not self.plain:  # then no node takes a step
+        if Backend.switching or self.visiting or not self.plain:  # then each node is looked at
             arrivals.special = True
         if not queue:
             return
@@ -173,8 +173,6 @@ class Pass:
         g = gradients.pop(node[RANK])
         try:
             while True:
-                if visiting is not None:
-                    visiting(node[RANK])
                 # All that used its value is newer, and has run: the node's gradient is whole.
                 step = node[OP].step
                 if step is None or arrivals.special or (masked and node[RANK] in masked):
@@ -214,6 +212,8 @@ class Pass:
         Return what a step does: a node that is reached, if there is one, and its gradient.
         """
         op, arrivals, observers, pairs = node[OP], self.arrivals, self.observers, None
+        if self.visiting is not None:
+            self.visiting(node[RANK])
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
         masked = node[RANK] in arrivals.masked
