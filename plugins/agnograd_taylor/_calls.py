@@ -63,9 +63,11 @@ class Call:
         out = self.compute(self.zeroth)
         several = isinstance(out, tuple | list)
         self.outputs = list(out) if several else [out]
-        found = self._way()()
+        # Integers and booleans, as of a cast, have no derivatives.
+        inexact = [taylor.below.is_inexact(x.dtype) for x in self.outputs]
+        found = self._way()() if any(inexact) else []
         series = [
-            taylor.array_class(x, run, [None if c is None else c[place] for c in found])
+            taylor.array_class(x, run, [c[place] if c and inexact[place] else None for c in found])
             for place, x in enumerate(self.outputs)
         ]
         if not several:

@@ -223,6 +223,19 @@ def test_what_is_cut_has_no_series():
             np.testing.assert_allclose(second, 0.0, atol=0.0)
 
 
+def test_a_cast_to_integers_has_no_series():
+    xp = ag.namespace("numpy")
+
+    def steps(x):
+        return xp.sin(xp.astype(xp.astype(3.0 * x, xp.int64), xp.float64)) + x**2
+
+    _, series = ag.jet(steps, (X,), line(ONES))
+    np.testing.assert_array_equal(series[0], 2.0 * X)
+    np.testing.assert_array_equal(series[1], ONES)
+    inside = ag.vmap(lambda v: ag.taylor(steps, X, v, 1)[1])(np.stack([ONES, 2.0 * ONES]))
+    np.testing.assert_array_equal(inside, [2.0 * X, 4.0 * X])
+
+
 def test_rules_know_that_a_series_varies():
     # The rule of the sigmoid has a formula with a kink at 0 for what is not differentiated again.
     xp = ag.namespace("numpy")
