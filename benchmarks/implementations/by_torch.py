@@ -55,10 +55,7 @@ def namespace() -> Any:
 
 
 def laplacian(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a Laplacian by the first argument: by pushes of the gradient, all at once.
-
-    Here that is faster than the trace of ``torch.func.hessian``.
-    """
+    """Return a Laplacian by the first argument: by pushes of the gradient, all at once."""
 
     def of(x: torch.Tensor, *args: Any) -> Any:
         gradient = torch.func.grad(lambda x: function(x, *args))
