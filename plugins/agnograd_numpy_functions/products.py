@@ -159,7 +159,9 @@ def _cross(
             raise UnsupportedFunctionError(
                 f"np.cross of Variables is of vectors of length 3, not {each.shape[-1]}"
             )
-    return xp.moveaxis(xp.linalg.cross(a, b), -1, axisc)
+    # By products, since the extension `linalg` is missing from some backends.
+    parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return xp.moveaxis(xp.stack(parts, axis=-1), -1, axisc)
 
 
 @table.add("linalg.cross")
