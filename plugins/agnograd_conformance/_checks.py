@@ -23,6 +23,7 @@ from agnograd_conformance.misuse import misuse
 from agnograd_conformance.shapes import layouts, shapes
 from agnograd_conformance.sharing import shared_inputs
 from agnograd_conformance.sparse import sparse
+from agnograd_conformance.taylor import taylor
 from agnograd_conformance.values import agrees_with_numpy, forward, inputs_unchanged
 
 __all__ = ["CHECKS", "Check", "summary"]
@@ -39,6 +40,7 @@ CHECKS: dict[str, Check] = {
         shared_inputs,
         batched,
         compiled,
+        taylor,
         composed,
         sparse,
         declared,

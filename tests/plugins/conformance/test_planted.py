@@ -35,6 +35,7 @@ DEFECTS = {
     ),
     "wrong_batching": ("batched", "with x mapped: result 0, element"),
     "lost_in_batching": ("batched", "in a pass through vmap: the gradient of array 0, 'x',"),
+    "wrong_product": ("taylor", "the derivative of order 1 along a line: result 0"),
     "lost_in_passes_at_once": ("composed", "the Jacobian by passes: the gradient of array 0"),
     "lost_below_a_level": ("composed", "the Jacobian by passes: the gradient of array 0"),
     "wrong_pattern": ("sparse", "the local pattern lacks row 0, column 5: the derivative of"),

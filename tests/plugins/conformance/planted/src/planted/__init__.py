@@ -1,7 +1,7 @@
 """Ops with one defect each, named after it; ``sound`` has none."""
 
 import agnograd as ag
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, itself
 
 ops = OpSet("planted", samples="planted.samples")
 kept = []
@@ -130,6 +130,12 @@ ops.elementwise(
     forward=lambda xp, x: x + 2.0**-40 * len(x.shape),
     exact=True,
     batch="elementwise",
+)
+ops.elementwise(  # its rules say that it is a product, which has no constant
+    "wrong_product(x1, x2, /)",
+    x1=itself("x2"),
+    x2=itself("x1"),
+    forward=lambda x1, x2: x1 * x2 + 1.0,
 )
 ops.elementwise(
     "wrong_commutation(x1, x2, /)",
