@@ -3,6 +3,7 @@ import agnograd_bridge as bridge
 import agnograd_certify as certify
 import agnograd_compile
 import agnograd_implicit
+import agnograd_loops
 import agnograd_sparse
 import agnograd_taylor
 
@@ -11,7 +12,6 @@ from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
-from ._functions.loops import checkpoint_loop
 from ._functions.moving import asarray
 from ._functions.policies import checkpoint_name
 from ._hooks.activation import hooks
@@ -55,11 +55,13 @@ __all__ = [
     "checkpoint_loop",
     "checkpoint_name",
     "compile",
+    "cond",
     "divergence",
     "elementwise_grad",
     "enable_grad",
     "errors",
     "extend",
+    "fori_loop",
     "gnvp",
     "grad",
     "hessian",
@@ -79,6 +81,7 @@ __all__ = [
     "ops",
     "plugins",
     "prepare",
+    "scan",
     "set_grad_enabled",
     "sparse_hessian",
     "sparse_jacobian",
@@ -90,21 +93,27 @@ __all__ = [
     "vjp",
     "vmap",
     "when_ready",
+    "while_loop",
     "wrap",
 ]
 
 # Of plugins, in the group of entry points ``agnograd.names``.
 biharmonic = agnograd_taylor.biharmonic
+checkpoint_loop = agnograd_loops.checkpoint_loop
 compile = agnograd_compile.compile
+cond = agnograd_loops.cond
 divergence = agnograd_taylor.divergence
+fori_loop = agnograd_loops.fori_loop
 implicit = agnograd_implicit.implicit
 jet = agnograd_taylor.jet
 laplacian = agnograd_taylor.laplacian
 linear_pde = agnograd_taylor.linear_pde
 prepare = agnograd_sparse.prepare
+scan = agnograd_loops.scan
 sparse_hessian = agnograd_sparse.sparse_hessian
 sparse_jacobian = agnograd_sparse.sparse_jacobian
 sparsity = agnograd_sparse.sparsity
 taylor = agnograd_taylor.taylor
+while_loop = agnograd_loops.while_loop
 
 __version__: str

@@ -154,7 +154,7 @@ def _unwrapped(call: Call, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         array, edge = unwrap(call, f"argument {place}", x) if is_array(x) else (x, NO_ARRAY)
         # An array that two arguments share is copied: a saved one is known by its identity.
         if edge is not NO_ARRAY and known.setdefault(id(array), edge) is not edge:
-            array = call.domain.copy(array)
+            array = array.another() if call.domain.level else call.domain.copy(array)
         raw.append(array)
         edges.append(edge)
     return raw, edges

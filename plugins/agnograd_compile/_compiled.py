@@ -34,7 +34,7 @@ from agnograd_compile._entry import (
     constants_in,
     settings_without,
 )
-from agnograd_compile._lowerings import Lowering, lowering_for
+from agnograd_compile._lowerings import Lowering, lowering_for, traced_for
 from agnograd_compile._statics import Statics, WithConstants, WithStatics, without
 from agnograd_compile._surroundings.differences import difference
 from agnograd_compile._surroundings.effects import Before, check_unchanged
@@ -75,6 +75,7 @@ class CompiledFunction:
         lowering: str,
         static: Any = (),
         values: Mapping[int | str, Any] = types.MappingProxyType({}),
+        watch: bool = True,
     ) -> None:
         functools.update_wrapper(self, f)
         self.name = str(getattr(f, "__qualname__", type(f).__name__))
@@ -83,7 +84,8 @@ class CompiledFunction:
         self._lowerings: dict[str, Lowering] = {}
         self._has_static = bool(self._static)
         self.lock = Lock()
-        self._surroundings = Surroundings(f, values)
+        self._watch = watch
+        self._surroundings = Surroundings(f, values, watch)
         # By the kind, and by static arguments, arrays of other libraries, or which have members.
         self._variants: dict[Key, CompiledFunction] = {}
         self._programs = 0
@@ -185,7 +187,8 @@ class CompiledFunction:
             if sum(each[0] is key[0] for each in self._variants) >= PROGRAMS:
                 return None
             f = key[0](self.function, *given)
-            found = CompiledFunction(f, self._lowering, values=getattr(f, "values", {}))
+            values = getattr(f, "values", {})
+            found = CompiledFunction(f, self._lowering, values=values, watch=self._watch)
             return self._variants.setdefault(key, found)
 
     def _with_constants(
@@ -258,9 +261,11 @@ class CompiledFunction:
             if order == 0 and self._programs >= PROGRAMS:
                 raise TooManyPrograms
             before = Before(self._surroundings)
+            token = traced_for.set(self._lowering)
             try:
                 found = make()
             finally:
+                traced_for.reset(token)
                 before.caches.forget()
             check_unchanged(before, self.name)
             if self._programs == 0 and (changing := self._surroundings.changing):
@@ -289,7 +294,8 @@ class CompiledFunction:
         if found is None:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
-            found = CompiledFunction(method, self._lowering, tuple(self._static.names))
+            names = tuple(self._static.names)
+            found = CompiledFunction(method, self._lowering, names, watch=self._watch)
             with self.lock:
                 found = self._bound.setdefault(id(instance), found)
                 if len(self._bound) > OBJECTS:
@@ -301,7 +307,7 @@ class CompiledFunction:
         name = name_of(self)
         if name is not None:
             return name
-        return _remade, (packed(self.function), self._lowering, self._static.given)
+        return _remade, (packed(self.function), self._lowering, self._static.given, self._watch)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Compile the function once more, for these arguments, and return what came of it.
@@ -316,15 +322,17 @@ class CompiledFunction:
         """
         from agnograd_compile._explain import explanation
 
-        return explanation(
-            CompiledFunction(self.function, self._lowering, self._static.given), args, kwargs
-        )
+        given = self._static.given
+        again = CompiledFunction(self.function, self._lowering, given, watch=self._watch)
+        return explanation(again, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
 
 
-def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> CompiledFunction:
+def compile(
+    f: Callable[..., Any], *, lowering: str = "auto", static: Any = (), watch: bool = True
+) -> CompiledFunction:
     """Return a function that computes the same as ``f``, without Python between its ops.
 
     The first call runs ``f``, and notes the ops that it calls on arrays as a program. Later calls
@@ -343,6 +351,11 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     static : int, str, sequence of int or sequence of str
         Positions and names of arguments that programs are made for as they are. They have to be
         hashable, or arrays, or lists, tuples, dicts or sets of such.
+    watch : bool
+        Whether each call looks at what ``f`` reads from outside, and at what ``f`` changes there
+        while it is traced. Without it, programs keep what was outside when they were traced, arrays
+        too, as those of ``jax.jit`` do; a tracked Variable there is refused. This saves calls of
+        tiny programs a part of a microsecond, and calls of functions that read a lot much more.
 
     Returns
     -------
@@ -382,12 +395,12 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
       lowering   numpy...
     """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
-    return CompiledFunction(f, lowering, static)
+    return CompiledFunction(f, lowering, static, watch=watch)
 
 
-def _remade(function: Any, lowering: str, static: Any) -> CompiledFunction:
+def _remade(function: Any, lowering: str, static: Any, watch: bool = True) -> CompiledFunction:
     """Return the compiled function that a pickle has."""
-    return CompiledFunction(unpacked(function), lowering, static)
+    return CompiledFunction(unpacked(function), lowering, static, watch=watch)
 
 
 def _warn(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import ClassVar, TypedDict
 
 from agnograd.errors import PluginError, UnknownPluginError
@@ -33,6 +34,18 @@ class Description(TypedDict, total=False):
     groups: Sequence[Sequence[int]]
     buffers: Sequence[int]
     source: str
+
+
+# What was asked for of the function that this thread and task traces: see ``lowering_around``.
+traced_for: ContextVar[str] = ContextVar("agnograd_traced_for", default="auto")
+
+
+def lowering_around() -> str:
+    """Return the name of the lowering that the function which is traced now asked for.
+
+    Ops that are steps of its program, and compile functions of their own, ask for the same one.
+    """
+    return traced_for.get()
 
 
 class Lowering:

@@ -1,6 +1,11 @@
 """What authors of lowerings import: traced programs, how they are written, and plans of memory."""
 
-from agnograd_compile._lowerings import Description, Lowering, lowering_for
+from agnograd_compile._lowerings import (
+    Description,
+    Lowering,
+    lowering_around,
+    lowering_for,
+)
 from agnograd_compile._passes.dead import dead
 from agnograd_compile._programs.editor import Editor
 from agnograd_compile._programs.plan import MemoryPlan, Room, Way, nbytes, planned
@@ -39,6 +44,7 @@ __all__ = [
     "declared",
     "freed_after",
     "lent",
+    "lowering_around",
     "lowering_for",
     "named_function",
     "nbytes",

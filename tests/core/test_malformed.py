@@ -186,6 +186,45 @@ CALLS = {
         lambda bad: ag.checkpoint_loop(lambda x, i: x, X, 1, bad),
         (NOTHING, THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
     ),
+    "scan": (lambda bad: ag.scan(bad, X, length=1), NO_FUNCTION),
+    "scan, carry": (
+        lambda bad: ag.scan(lambda c, _: (c, None), bad, length=1),
+        (THING, *TEXTS, [1, "a"]),
+    ),
+    "scan, xs": (lambda bad: ag.scan(lambda c, _: (c, None), X, bad), (NOTHING, THING, *TEXTS, 5)),
+    "scan, length": (
+        lambda bad: ag.scan(lambda c, _: (c, None), X, length=bad),
+        (NOTHING, THING, *TEXTS, 2.5, -1, True),
+    ),
+    "scan, checkpoint": (
+        lambda bad: ag.scan(lambda c, _: (c, None), X, length=1, checkpoint=bad),
+        (THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
+    ),
+    "fori_loop": (lambda bad: ag.fori_loop(1, bad, X), NO_FUNCTION),
+    "fori_loop, n": (
+        lambda bad: ag.fori_loop(bad, lambda i, c: c, X),
+        (NOTHING, THING, *TEXTS, 2.5, *LISTS, True),
+    ),
+    "fori_loop, carry": (
+        lambda bad: ag.fori_loop(1, lambda i, c: c, bad),
+        (THING, *TEXTS, [1, "a"]),
+    ),
+    "while_loop": (lambda bad: ag.while_loop(lambda c: True, bad, X), NO_FUNCTION),
+    "while_loop, condition": (lambda bad: ag.while_loop(bad, lambda c: c, X), NO_FUNCTION),
+    "while_loop, carry": (
+        lambda bad: ag.while_loop(lambda c: False, lambda c: c, bad),
+        (NOTHING, THING, *TEXTS, [1, "a"]),
+    ),
+    "while_loop, max_steps": (
+        lambda bad: ag.while_loop(lambda c: False, lambda c: c, X, max_steps=bad),
+        (THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
+    ),
+    "cond": (lambda bad: ag.cond(True, bad, f, X), NO_FUNCTION),
+    "cond, no": (lambda bad: ag.cond(True, f, bad, X), NO_FUNCTION),
+    "cond, predicate": (
+        lambda bad: ag.cond(bad, f, f, X),
+        (NOTHING, THING, *TEXTS, *NUMBERS[:1], *LISTS, X),
+    ),
     "no_grad": (ag.no_grad, NO_FUNCTION[1:]),
     "enable_grad": (ag.enable_grad, NO_FUNCTION[1:]),
     "set_grad_enabled": (ag.set_grad_enabled, (NOTHING, *NO_FLAG)),

@@ -148,6 +148,21 @@ M: ag.jacobian(lambda p: {g}(p[0]) * p[1])(({v}, {v}))[0]
 V: {A}, {B} = ag.vjp(lambda w: ({g}(w), xp.sum(w)), {v}); {B}(({v}, {s}))[0]
 R: ag.vmap(lambda p: {g}(p["a"]) * p["b"])({"a": {r}, "b": {r}})
 M: dense(ag.sparse_jacobian({g})(xp.asarray({v})), xp, {n})
+V: ag.scan(lambda a, b: ({q} * {g}(a) + b, None), {v}, {r})[0]
+R: ag.scan(lambda a, b: (a * {q} + b, {g}(b) * a), {v}, {r}, reverse=True)[1]
+V: ag.scan(lambda a, _: ({g}(a), None), {v}, length=2, checkpoint="log")[0]
+V: ag.fori_loop(2, lambda i, a: {q} * {g}(a), {v})
+V: ag.while_loop(lambda p: p[0] < 2, lambda p: (p[0] + 1, {g}(p[1])), (0, {v}))[1]
+V: ag.while_loop(lambda a: {f}(a) > {threshold}, lambda a: {q} * {g}(a), {v}, max_steps=2)
+V: ag.cond({s} > {threshold}, {g}, lambda a: {q} * a, {v})
+S: ag.cond({f}({v}) > {threshold}, {f}, lambda a: {q} * a[{k}], {v})
+R: ag.vmap(lambda w: ag.scan(lambda a, b: ({g}(a) * b, None), w, {r})[0])({r})
+R: ag.vmap(lambda w: ag.cond({f}(w) > {threshold}, {g}, lambda a: {q} * a, w))({r})
+V: ag.compile(lambda w: ag.scan(lambda a, b: ({g}(a), b), w, {r})[0], lowering={lowering})({v})
+R: ag.compile(lambda w: ag.scan(lambda a, b: (b, {g}(a)), w, {r})[1], lowering={lowering})({v})
+V: ag.compile(ag.grad(lambda w: ag.fori_loop(2, lambda i, a: {q} * {f}(w * a), 1.0)), lowering={lowering})({v})
+V: ag.compile(lambda w: ag.cond({f}(w) > {threshold}, {g}, lambda a: {q} * a, w), lowering={lowering})({v})
+V: ag.grad(ag.compile(lambda w: xp.sum(ag.fori_loop(2, lambda i, a: {g}(a * w), w)), lowering={lowering}))({v})
 V: ag.stop_gradient({g}({v})) * {v}
 V: Reversed()({g}({v}))
 V: Product()({g}({v}), {v})

@@ -384,10 +384,43 @@ def same(f, **options):
     return f
 
 
+# -- loops ----------------------------------------------------------------------------------------
+
+
+def scan(step, carry, xs=None, *, length=None, reverse=False, checkpoint=None):
+    count = xs.shape[0] if length is None else length
+    numbers, ys = range(count), []
+    for number in reversed(numbers) if reverse else numbers:
+        carry, y = step(carry, None if xs is None else xs[number])
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    return carry, None if ys[0] is None else stack(ys)
+
+
+def fori_loop(n, step, carry):
+    for i in range(n):
+        carry = step(i, carry)
+    return carry
+
+
+def while_loop(condition, step, carry, *, max_steps=None):
+    count = 0
+    while count != max_steps and condition(carry):
+        carry, count = step(carry), count + 1
+    return carry
+
+
+def cond(predicate, yes, no, *operands):
+    return (yes if predicate else no)(*operands)
+
+
 AG = SimpleNamespace(
     checkpoint=same,
     compile=same,
+    cond=cond,
     divergence=divergence,
+    fori_loop=fori_loop,
     grad=grad,
     hessian=hessian,
     hvp=hvp,
@@ -396,12 +429,14 @@ AG = SimpleNamespace(
     jvp=jvp,
     laplacian=laplacian,
     linearize=linearize,
+    scan=scan,
     sparse_jacobian=sparse_jacobian,
     stop_gradient=stop_gradient,
     taylor=taylor,
     value_and_grad=value_and_grad,
     vjp=vjp,
     vmap=vmap,
+    while_loop=while_loop,
 )
 
 

@@ -35,6 +35,8 @@ class Surroundings:
     static : mapping
         Objects whose attributes and functions it may use as well: its static arguments, by their
         names or positions.
+    watch : bool
+        Whether to look at anything; otherwise nothing is found.
 
     Attributes
     ----------
@@ -47,11 +49,16 @@ class Surroundings:
     """
 
     def __init__(
-        self, f: Callable[..., Any], static: Mapping[int | str, Any] = MappingProxyType({})
+        self,
+        f: Callable[..., Any],
+        static: Mapping[int | str, Any] = MappingProxyType({}),
+        watch: bool = True,
     ) -> None:
         self.roots = [(f, Name("", _called(f), ""))]
         for name, value in static.items():
             self.roots.append((value, Name("static argument '", str(name), "'")))
+        if not watch:
+            self.roots = []
         self.attributes: set[str] = set()
         self.changing: list[str] = []
         self._everything = self._absences = False

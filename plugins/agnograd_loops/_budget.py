@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
 from typing import Any
 
-from agnograd._arrays.domains import domain_of
-from agnograd._arrays.variable import Variable
-from agnograd._functions.checkpoint import checkpoint
-from agnograd._util.checks import callable_in, positive_in
-from agnograd._util.trees import leaves
+from agnograd import Variable, checkpoint
 from agnograd.errors import ArgumentError
+from agnograd.extend.arguments import callable_in, flatten, positive_in
+from agnograd.extend.transforms import domain_of
+from agnograd_loops._schedule import repetitions, steps_ahead
 
 
 def checkpoint_loop(step: Callable[[Any, int], Any], state: Any, count: int, budget: int) -> Any:
@@ -63,11 +61,11 @@ def checkpoint_loop(step: Callable[[Any, int], Any], state: Any, count: int, bud
     callable_in(f"{what}: step", step, f"{what}(lambda state, i: state, state, count, budget)")
     positive_in(f"{what}: count", count)
     positive_in(f"{what}: budget", budget)
-    found = leaves(state)
+    found = flatten(state)[0]
     size = max(sum(_bytes(each) for each in found), 1)
     slots = _slots(count, budget // size)
     if not slots:
-        needed = min(each + _times(count, each) for each in range(1, count.bit_length() + 1))
+        needed = min(each + repetitions(count, each) for each in range(1, count.bit_length() + 1))
         raise ArgumentError(
             f"{what}: a budget of {budget} bytes has room for {budget // size} states of {size} "
             f"bytes, and {count} steps need {needed}: pass budget={needed * size} or more"
@@ -75,7 +73,7 @@ def checkpoint_loop(step: Callable[[Any, int], Any], state: Any, count: int, bud
 
     def steps(state: Any, first: int, count: int, slots: int) -> Any:
         while count > 1:
-            ahead = _ahead(count, slots)
+            ahead = steps_ahead(count, slots)
             state = again(state, first, ahead, slots)
             first, count, slots = first + ahead, count - ahead, slots - 1
         return step(state, first)
@@ -97,31 +95,12 @@ def _bytes(leaf: Any) -> int:
     return nbytes
 
 
-def _ahead(count: int, slots: int) -> int:
-    """Return how many steps to take to the next state that is kept, of the steps that are left.
-
-    With the fewest repetitions t that suffice for s states, those steps have s states and t - 1
-    repetitions, which are enough for C(s + t - 1, s). The rest has one state less, and is to have
-    at least the C(s + t - 2, s - 1) steps for which t - 1 repetitions would be enough.
-    """
-    times = _times(count, slots)
-    return min(comb(slots + times - 1, slots), count - comb(slots + times - 2, slots - 1))
-
-
-def _times(count: int, slots: int) -> int:
-    """Return how often a step is repeated at most, where so many states are kept at a time."""
-    times = 0
-    while comb(slots + times, slots) < count:
-        times += 1
-    return times
-
-
 def _slots(count: int, room: int) -> int:
     """Return how many states to keep where there is room for so many arrays; 0 if none will do.
 
     As deep as steps are repeated, passes wait for others, each with the gradient of a state.
     """
     for slots in range(min(room, count), 0, -1):
-        if slots + _times(count, slots) <= room:
+        if slots + repetitions(count, slots) <= room:
             return slots
     return 0
