@@ -20,7 +20,14 @@ from agnograd._graph.nodes import FIRST, OP, Node, Parts, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
 from agnograd._levels.border import Border
-from agnograd._levels.interpreted import Functions, Interpreted, Run, at_home, map_parts
+from agnograd._levels.interpreted import (
+    Functions,
+    Interpreted,
+    Run,
+    at_home,
+    deciding,
+    map_parts,
+)
 from agnograd._levels.invariants import verified
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend
@@ -209,7 +216,8 @@ class Interpretation(Backend):
         """Return a raw array of the library, whose values Python may look at.
 
         ``bool(x)`` and ``int(x)`` call it for what decides something, and ``leaving`` for what
-        flows on. It may raise an error that says what to use in their place.
+        flows on; ``deciding()`` says which. It may raise an error that says what to use in their
+        place.
         """
         if array.run is not None:
             array.run.meet()
@@ -217,6 +225,11 @@ class Interpretation(Backend):
         raw = payload.data if isinstance(payload, Variable) else payload
         below = derived.get(type(raw))
         return raw if below is None else below.backend.concrete(raw)
+
+    @staticmethod
+    def deciding() -> str | None:
+        """Return what Python makes of the values of an array: "bool", "int", or else None."""
+        return deciding.get()
 
     def leaving(self, array: Any) -> Any:
         """Return a raw array whose values flow on to code that does not see the array.

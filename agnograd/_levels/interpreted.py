@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from operator import attrgetter
 from types import ModuleType
@@ -82,6 +83,10 @@ class Run:
         name = getattr(self.function, "__qualname__", "a function")
         code = getattr(self.function, "__code__", None)
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
+
+
+# What Python makes of an array whose values it looks at now: "bool" or "int"; None if it does not.
+deciding: ContextVar[str | None] = ContextVar("agnograd_deciding", default=None)
 
 
 class Interpreted:
@@ -169,13 +174,20 @@ class Interpreted:
         return self._backend.namespace()  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
-        return bool(self._backend.concrete(self))
+        return bool(self._looked_at("bool"))
 
     def __int__(self) -> int:
-        return int(self._backend.concrete(self))
+        return int(self._looked_at("int"))
 
     def __index__(self) -> int:
-        return self._backend.concrete(self).__index__()  # type: ignore[no-any-return]
+        return self._looked_at("int").__index__()  # type: ignore[no-any-return]
+
+    def _looked_at(self, kind: str) -> Any:
+        token = deciding.set(kind)
+        try:
+            return self._backend.concrete(self)
+        finally:
+            deciding.reset(token)
 
     def __float__(self) -> float:
         return float(self._backend.leaving(self))

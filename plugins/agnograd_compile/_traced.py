@@ -219,10 +219,15 @@ class Tracing(Interpretation):
         )
 
     def concrete(self, array: Any) -> Any:
-        """Return the value of a constant; other values must not leave the function."""
-        if array.run is None:
+        """Return the value of a constant, or what decides; no other value leaves the function."""
+        run, kind = array.run, self.deciding()
+        if run is None:
             return array.payload
-        array.run.meet()
+        if run.meet() and kind is not None:  # for an array of a level above, which stands for it
+            run.guard(
+                kind, array.ref, bool(array.payload) if kind == "bool" else int(array.payload)
+            )
+            return array.payload
         raise refused(
             "an array becomes one of another library, or text, while the function is traced: its "
             "values would be those of the first call; use functions of the array's own namespace"

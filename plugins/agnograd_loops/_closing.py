@@ -2,8 +2,7 @@
 
 A loop in a program is one step, and what a step takes has to be among its arguments. So the
 function runs once where arrays from outside can be seen: at a level of its own, which is given each
-of them when an op first meets it. In later runs, the first that is met is the first argument beside
-the function's own, and so on. It takes the same way each time, since no value decides about it.
+of them when an op meets it. In later runs, others stand for these.
 """
 
 from __future__ import annotations
@@ -16,12 +15,16 @@ from agnograd import Variable
 from agnograd.errors import AgnogradError, CompileError
 from agnograd.extend import Interpretation, Op, Run, is_python_scalar
 from agnograd.extend.arguments import flatten, map_leaves
-from agnograd.extend.transforms import current_mode, domain_of, owner_of, rank_of
+from agnograd.extend.members import same_for_all
+from agnograd.extend.transforms import current_mode, derived, domain_of, owner_of, rank_of, root_of
 
 _OTHERS = (
     "ag.compile: the function that a loop repeats uses other arrays from outside than when it was "
     "traced: give it what it needs in the carry"
 )
+
+
+Key = tuple[int, int | None]  # the identity of an array, and the rank of the node of a Variable
 
 
 class NotClosed(AgnogradError):  # noqa: N818 - it says to run the loop in Python, no user sees it
@@ -31,38 +34,83 @@ class NotClosed(AgnogradError):  # noqa: N818 - it says to run the loop in Pytho
 class Uses(Run):
     """One run, and which arrays from outside it meets.
 
+    Those that are the same in each run of what is around are constants here, too. All others have
+    places, in the order in which they were found.
+
+    Parameters
+    ----------
+    first : Uses, optional
+        The run in which the arrays were found. An array that was met there has its place here, too.
+
     Attributes
     ----------
-    given : list or None
-        What stands for them, in the order in which they are met; None while they are being found.
     found : list
-        The arrays, as those of the level below.
+        The arrays that have a place, as those of the level below.
     """
 
-    def __init__(self, given: Sequence[Any] | None = None) -> None:
-        self.given = given
+    def __init__(self, first: Uses | None = None) -> None:
+        self.first = first
         self.found: list[Any] = []
-        self._known: dict[tuple[int, int | None], Any] = {}
+        self._places: dict[Key, int] = {}
+        self._roots: dict[int, int] = {}  # by the identities of the arrays of libraries
+        self._given: Sequence[Any] = ()
+        self._left: dict[int, None] = {}  # the places of arrays that were not met
+        self._arrays: dict[Key, Any] = {}
         self._kept: list[Any] = []  # so that no other array gets an identity that is in use
+
+    def stand_for(self, given: Sequence[Any]) -> None:
+        """Take what stands for the arrays that have places."""
+        self._given, self._left = given, dict.fromkeys(range(len(given)))
 
     def met(self, value: Any, lift: Callable[[Any], Any]) -> Any:
         """Return what stands for an array from outside."""
-        key = id(getattr(value, "_raw", value)), rank_of(value)
-        if key not in self._known:
-            place, given = len(self._known), self.given
-            # Behind those that were found, a function is run again, and makes its constants anew.
-            if given is None or place >= len(given):
-                found = lift(value)
-                if found is NotImplemented:
-                    return found
-            else:
-                found = given[place]
-                if (found.shape, found.dtype) != (value.shape, value.dtype):
-                    raise CompileError(_OTHERS)
-            self.found.append(found.payload)
-            self._known[key] = found
+        key = id(value._raw if isinstance(value, Variable) else value), rank_of(value)
+        if key not in self._arrays:
+            place = self._place_of(key, value)
+            found = lift(value) if place is None else self._given[place]
+            if found is NotImplemented:
+                return found
+            if self.first is None and same_for_all(found) is None:
+                self._add(key, found)
+            self._arrays[key] = found
             self._kept.append(value)
-        return self._known[key]
+        return self._arrays[key]
+
+    def _add(self, key: Key, found: Any) -> None:
+        root = found
+        while type(root) in derived or isinstance(root, Variable):
+            root = root._raw if isinstance(root, Variable) else root.payload
+        place = len(self.found)
+        if self._roots.setdefault(id(root), place) != place:
+            raise NotClosed  # in later runs, nobody could tell which of the two it is
+        self._places[key] = place
+        self.found.append(found.payload)
+        self._kept.append(root)
+
+    def _place_of(self, key: Key, value: Any) -> int | None:
+        """Return the place of an array; None for a constant.
+
+        Arrays that are computed of others, and not at this level, are new in each run. They are met
+        in the same order.
+        """
+        if self.first is None or not self._given:
+            return None
+        place, root = self.first._places.get(key), same_for_all(value)
+        if place is None and root is None:
+            place = next(iter(self._left), None)
+        elif place is None:  # it is from outside of all levels
+            place = self.first._roots.get(id(root))
+        if place is not None:
+            found = self._given[place]
+            if place not in self._left or (found.shape, found.dtype) != (value.shape, value.dtype):
+                raise CompileError(_OTHERS)
+            del self._left[place]
+        return place
+
+    def check(self) -> None:
+        """Raise if an array was not met: another one may have taken its place since."""
+        if self._left:
+            raise CompileError(_OTHERS)
 
 
 class Closing(Interpretation):
@@ -91,7 +139,7 @@ class Closing(Interpretation):
     def concrete(self, array: Any) -> Any:
         """Return the values, but not while a function is closed: these may be other ones later."""
         run: Any = self.running.get()
-        if array.run is not None and run is not None and run.given is None:
+        if run is not None and run.first is None and same_for_all(array) is None:
             raise NotClosed
         return super().concrete(array)
 
@@ -142,10 +190,11 @@ class Closed:
         self._around, level = 0, _entered()
         while level is not None and isinstance(level.backend, Closing):
             self._around, level = self._around + 1, level.backend.below
-        run = Uses()
-        found = Closing.interpret(self._called, *arrays, run=run)
+        self._uses = Uses()
+        with root_of(domain_of(arrays[0])).backend.quiet():  # as to infinities, say
+            found = Closing.interpret(self._called, *arrays, run=self._uses)
         self._results, self.tree = flatten(found)
-        self.outside = run.found
+        self.outside = self._uses.found
 
     def taken(self) -> list[Any]:
         """Return what the function returned when it was closed, which is kept no longer."""
@@ -154,16 +203,17 @@ class Closed:
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """Return the leaves of what the function returns."""
-        given: list[Any] = []
-        run = Uses(given)
+        run = Uses(self._uses)
 
         def inner(*variables: Any) -> Any:
-            given[:] = [each._raw for each in variables[self._count :]]
-            return self._called(*variables[: self._count])
+            run.stand_for([each._raw for each in variables[self._count :]])
+            found = self._called(*variables[: self._count])
+            run.check()
+            return found
 
         closed: Callable[..., Any] = partial(Closing.interpret, inner, run=run)
         for _ in range(self._around):
-            closed = partial(Closing.interpret, closed, run=Uses(()))
+            closed = partial(Closing.interpret, closed, run=Uses(self._uses))
         return tuple(flatten(closed(*arrays))[0])
 
     def _called(self, *given: Any) -> Any:

@@ -69,14 +69,11 @@ def cond(predicate: Any, yes: Branch, no: Branch, *operands: Any) -> Any:
 def _in_python(going: Any, yes: Branch, no: Branch, given: Arrays) -> tuple[Any]:
     operands = given.value()
     try:
-        return ((yes if going else no)(*operands),)
+        chosen = yes if bool(going) else no
     except BatchingError:
-        try:
-            bool(going)
-        except BatchingError:  # members differ
-            pass
-        else:
-            raise
+        chosen = None  # members differ
+    if chosen is not None:
+        return (chosen(*operands),)
     one = Arrays("ag.cond: what yes returned", yes(*operands))
     other = one.again("ag.cond: what no returned", no(*operands))
     xp = ag.namespace(going)
@@ -98,10 +95,15 @@ def _in_program(going: Any, yes: Branch, no: Branch, given: Arrays) -> tuple[Any
 
     def f(going: Any, *arrays: Any) -> Sequence[Any]:
         operands = arrays[:count]
+        if untraced:  # both now, as long as what they use outside is there
+            untraced.clear()
+            branches[0](going, *operands, *arrays[count:middle])
+            branches[1](going, *operands, *arrays[middle:])
         branch, outside = (0, arrays[count:middle]) if going else (1, arrays[middle:])
         found: Sequence[Any] = branches[branch](going, *operands, *outside)
         return found
 
+    untraced = {True}
     branches = [compiled(each) for each in (one, other)]
     arrays = [going, *given.leaves, *one.outside, *other.outside]
     body = Body(f, (0, 0, 0), inexact(arrays), facts_of(known.leaves))

@@ -73,6 +73,7 @@ class Body:
         self.given = [place for place, fact in enumerate(results) if fact is not None]
         # As a program, which is the same for all iterations.
         self.compiled = compiled(f)
+        self.is_traced = False
         self._reversed: dict[bool, Body] = {}
 
     def parts(self, arrays: Arrays) -> tuple[Arrays, Arrays, Arrays]:
@@ -340,6 +341,9 @@ class While(Loop):
         *values, going = arrays
         carry, _, outside = self.body.parts(values)
         step, count = self.body.compiled, 0
+        if not going and not self.body.is_traced:  # now, as long as what it uses outside is there
+            step(*carry, *outside)
+        self.body.is_traced = True
         while going and count != self.limit:
             *carry, going = step(*carry, *outside)
             count += 1

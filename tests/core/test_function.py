@@ -648,3 +648,38 @@ def test_a_wrapped_function_does_not_write_to_its_arguments(xp):
     wrapped = ag.wrap(f, vjp=lambda g, out, x: 2.0 * g)
     with pytest.raises(RuleError, match=r"f\.forward wrote to args\[0\]"):
         wrapped(leaf(xp, [1.0, 2.0]))
+
+
+class Shared(ag.Function):
+    """Two arguments, of which one may be cut off from the graph, and share its array."""
+
+    def forward(self, xp, a, b):
+        self.save(a, b)
+        return a * b * b
+
+    def backward(self, xp, g):
+        a, b = self.saved
+        return g * b * b, 2 * g * a * b
+
+
+@pytest.mark.parametrize("around", ["nothing", "compile", "vmap", "compiled vmap", "grad of vmap"])
+@pytest.mark.parametrize("cut", [(True, False), (False, True), (False, False)])
+def test_arguments_that_share_an_array_are_told_apart(cut, around, xp):
+    cuts = [ag.stop_gradient if each else (lambda x: x) for each in cut]
+
+    def along(product):
+        """Return a derivative of the gradient along the argument."""
+        f = lambda x: xp.sum(product(*(each(x) for each in cuts)))  # noqa: E731
+        return lambda x: xp.sum(ag.grad(f)(x) * x)
+
+    rows = xp.asarray([[-0.5, 1.5, 2.0]], dtype=xp.float64).data
+    expected = ag.grad(along(lambda a, b: a * b * b))(rows[0, ...])
+    of_one, of_rows = along(Shared()), lambda rows: xp.sum(ag.vmap(along(Shared()))(rows))
+    found = {
+        "nothing": lambda rows: ag.grad(of_one)(rows[0, ...]),
+        "compile": lambda rows: ag.compile(ag.grad(of_one))(rows[0, ...]),
+        "vmap": lambda rows: ag.vmap(ag.grad(of_one))(rows)[0, ...],
+        "compiled vmap": lambda rows: ag.compile(ag.vmap(ag.grad(of_one)))(rows)[0, ...],
+        "grad of vmap": lambda rows: ag.grad(of_rows)(rows)[0, ...],
+    }[around]
+    np.testing.assert_allclose(host(found(rows)), host(expected), rtol=1e-12)

@@ -199,3 +199,16 @@ def test_what_was_made_in_the_inner_of_two_vmaps_runs_as_it_is(made, grad):
     found = ag.vmap(lambda shift: ag.vmap(lambda x: inner(x, shift))(ROWS))(shifts)
     expected = np.stack([np.stack([host(inner(x, shift)) for x in ROWS]) for shift in shifts])
     same(found, expected)
+
+
+@pytest.mark.parametrize("transform", [ag.vmap, ag.laplacian, lambda f: ag.vmap(ag.grad(f))])
+def test_what_is_the_same_for_all_members_decides(transform, xp):
+    def f(rows, s):
+        of_one = lambda row: xp.sum(row**2) if s > 0 else xp.sum(row**3)  # noqa: E731
+        return transform(of_one)(rows)
+
+    compiled = ag.compile(f)
+    rows = xp.asarray([[0.5, 1.5], [2.0, -1.0]], dtype=xp.float64).data
+    for s in (1.0, -1.0, 2.0, -2.0):
+        s = xp.asarray(s, dtype=xp.float64).data
+        np.testing.assert_allclose(host(compiled(rows, s)), host(f(rows, s)), rtol=1e-12)
