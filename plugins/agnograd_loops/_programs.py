@@ -30,7 +30,7 @@ def program_around(leaves: Arrays) -> bool:
 
 def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that a program calls as one of its own, lowered as the program is."""
-    from agnograd.extend.lowering import lowering_around  # few programs need it
+    from agnograd_compile.lowering import lowering_around  # few programs need it
 
     return ag.compile(f, lowering=lowering_around(), watch=False)
 

@@ -96,7 +96,8 @@ def scan(
         found = _in_program(step, state, over, count, reverse, checkpoint)
     if found is None and count:
         found = _in_python(step, state, over, count, reverse, checkpoint)
-    return given_as(_of_none(step, state, over) if found is None else found, carry, xs)
+    out: tuple[Any, Any] = given_as(found or _of_none(step, state, over), carry, xs)
+    return out
 
 
 def fori_loop(
@@ -176,8 +177,7 @@ def _count(over: Arrays, length: int | None) -> int:
 
 def _parted(out: Any) -> tuple[Any, Any]:
     if isinstance(out, tuple) and len(out) == 2:
-        found: tuple[Any, Any] = out
-        return found
+        return out
     raise ArgumentError(
         f"ag.scan: step returned {type(out).__name__}; it must return a pair, the next carry and "
         "y, which may be None"

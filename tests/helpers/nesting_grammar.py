@@ -166,7 +166,7 @@ V: ag.grad(ag.compile(lambda w: xp.sum(ag.fori_loop(2, lambda i, a: {g}(a * w), 
 V: ag.stop_gradient({g}({v})) * {v}
 V: Reversed()({g}({v}))
 V: Product()({g}({v}), {v})
-"""
+"""  # noqa: E501
 # Where their functions close over what is tracked, these are refused.
 RARE = """
 V: {A}, {B} = ag.vjp({g}, {v}); ag.compile(lambda w: {B}(w)[0], lowering={lowering})({v})
