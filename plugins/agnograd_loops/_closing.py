@@ -31,6 +31,10 @@ class NotClosed(AgnogradError):  # noqa: N818 - it says to run the loop in Pytho
     """A function does what a step of a program cannot: it looks at a value, or has an effect."""
 
 
+class UsesOthersError(CompileError):
+    """A function uses other arrays from outside than it did when it was closed."""
+
+
 class Uses(Run):
     """One run, and which arrays from outside it meets.
 
@@ -88,29 +92,21 @@ class Uses(Run):
         self._kept.append(root)
 
     def _place_of(self, key: Key, value: Any) -> int | None:
-        """Return the place of an array; None for a constant.
-
-        Arrays that are computed of others, and not at this level, are new in each run. They are met
-        in the same order.
-        """
+        """Return the place of an array; None for a constant."""
         if self.first is None or not self._given:
             return None
         place, root = self.first._places.get(key), same_for_all(value)
         if place is None and root is None:
-            place = next(iter(self._left), None)
-        elif place is None:  # it is from outside of all levels
+            raise UsesOthersError(_OTHERS)
+        if place is None:  # it is from outside of all levels
             place = self.first._roots.get(id(root))
-        if place is not None:
-            found = self._given[place]
-            if place not in self._left or (found.shape, found.dtype) != (value.shape, value.dtype):
-                raise CompileError(_OTHERS)
-            del self._left[place]
+        self._left.pop(place, None)  # type: ignore[arg-type]
         return place
 
     def check(self) -> None:
         """Raise if an array was not met: another one may have taken its place since."""
         if self._left:
-            raise CompileError(_OTHERS)
+            raise UsesOthersError(_OTHERS)
 
 
 class Closing(Interpretation):

@@ -9,7 +9,7 @@ import agnograd as ag
 from agnograd.errors import BatchingError
 from agnograd.extend.arguments import callable_in, unflatten
 from agnograd_loops._carry import Arrays, boolean, given_as, home_of
-from agnograd_loops._closing import Closed, NotClosed
+from agnograd_loops._closing import Closed, NotClosed, UsesOthersError
 from agnograd_loops._programs import Body, Call, called, compiled, facts_of, inexact, program_around
 
 Branch = Callable[..., Any]
@@ -107,4 +107,7 @@ def _in_program(going: Any, yes: Branch, no: Branch, given: Arrays) -> tuple[Any
     branches = [compiled(each) for each in (one, other)]
     arrays = [going, *given.leaves, *one.outside, *other.outside]
     body = Body(f, (0, 0, 0), inexact(arrays), facts_of(known.leaves))
-    return (unflatten(one.tree, called(Call(body), arrays)),)
+    try:
+        return (unflatten(one.tree, called(Call(body), arrays)),)
+    except (NotClosed, UsesOthersError):
+        return None

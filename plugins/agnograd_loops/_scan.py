@@ -10,7 +10,7 @@ from agnograd.errors import ArgumentError
 from agnograd.extend import device_of
 from agnograd.extend.arguments import callable_in, flatten, map_leaves, unflatten
 from agnograd_loops._carry import Arrays, given_as, home_of
-from agnograd_loops._closing import Closed, NotClosed
+from agnograd_loops._closing import Closed, NotClosed, UsesOthersError
 from agnograd_loops._programs import Body, Scan, called, facts_of, inexact, program_around
 from agnograd_loops._schedule import checked, slots_for, steps_ahead
 from agnograd_loops._while import while_loop
@@ -257,11 +257,11 @@ def _in_program(
     first = [x[0, ...] for x in over.leaves]
     try:
         closed = Closed(flat, [*state.leaves, *first])
-    except NotClosed:
+        arrays = [*state.leaves, *over.leaves, *closed.outside]
+        counts = carry, len(first), len(closed.outside)
+        body = Body(closed, counts, inexact(arrays), facts_of(closed.taken()))
+        found = called(Scan(body, count, reverse, checkpoint), arrays)
+    except (NotClosed, UsesOthersError):
         return None
-    arrays = [*state.leaves, *over.leaves, *closed.outside]
-    counts = carry, len(first), len(closed.outside)
-    body = Body(closed, counts, inexact(arrays), facts_of(closed.taken()))
-    found = called(Scan(body, count, reverse, checkpoint), arrays)
     ys = found[carry : len(body.results)]
     return state.value(found[:carry]), unflatten(trees[0], ys)

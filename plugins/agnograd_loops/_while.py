@@ -10,7 +10,7 @@ import agnograd as ag
 from agnograd.errors import ArgumentError, BatchingError
 from agnograd.extend.arguments import callable_in, positive_in
 from agnograd_loops._carry import Arrays, boolean, given_as
-from agnograd_loops._closing import Closed, NotClosed
+from agnograd_loops._closing import Closed, NotClosed, UsesOthersError
 from agnograd_loops._programs import Body, While, called, facts_of, inexact, program_around
 from agnograd_loops._schedule import checked
 
@@ -136,10 +136,10 @@ def _in_program(
 
     try:
         closed = Closed(flat, state.leaves)
-    except NotClosed:
+        arrays = [*state.leaves, *closed.outside]
+        counts = count, 0, len(closed.outside)
+        body = Body(closed, counts, inexact(arrays), facts_of(closed.taken()))
+        going = _holds(condition, state.value())
+        return called(While(body, limit, checkpoint), (*arrays, going))[:count]
+    except (NotClosed, UsesOthersError):
         return None
-    arrays = [*state.leaves, *closed.outside]
-    counts = count, 0, len(closed.outside)
-    body = Body(closed, counts, inexact(arrays), facts_of(closed.taken()))
-    going = _holds(condition, state.value())
-    return called(While(body, limit, checkpoint), (*arrays, going))[:count]

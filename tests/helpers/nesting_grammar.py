@@ -160,7 +160,7 @@ R: ag.vmap(lambda w: ag.scan(lambda a, b: ({g}(a) * b, None), w, {r})[0])({r})
 R: ag.vmap(lambda w: ag.cond({f}(w) > {threshold}, {g}, lambda a: {q} * a, w))({r})
 V: ag.compile(lambda w: ag.scan(lambda a, b: ({g}(a), b), w, {r})[0], lowering={lowering})({v})
 R: ag.compile(lambda w: ag.scan(lambda a, b: (b, {g}(a)), w, {r})[1], lowering={lowering})({v})
-V: ag.compile(ag.grad(lambda w: ag.fori_loop(2, lambda i, a: {q} * {f}(w * a), 1.0)), lowering={lowering})({v})
+V: ag.compile(ag.grad(lambda w: ag.fori_loop(2, lambda i, a: {q} * {f}(w * a), w[0])), lowering={lowering})({v})
 V: ag.compile(lambda w: ag.cond({f}(w) > {threshold}, {g}, lambda a: {q} * a, w), lowering={lowering})({v})
 V: ag.grad(ag.compile(lambda w: xp.sum(ag.fori_loop(2, lambda i, a: {g}(a * w), w)), lowering={lowering}))({v})
 V: ag.stop_gradient({g}({v})) * {v}
