@@ -43,6 +43,15 @@ class Call:
         self.bound = Bound(names, args, kwargs)
         self.inputs: list[Any] = []
         self.names: list[str] = []
+        self.others: list[Any] = []  # the payloads of all else, such as a condition
+
+        def other(each: Any) -> Any:
+            self.others.append(taylor.payload(each))
+            return each
+
+        for name, value in self.bound.arguments.items():
+            if name not in op.differentiable:
+                map_parts(other, value)
         for name in op.differentiable:
             value = self.bound.arguments.get(name)
             found = value if isinstance(value, tuple | list) else [value]
@@ -59,7 +68,7 @@ class Call:
             higher += [c for c in self.inputs[i].higher if c is not None]
         self.run, self.orders = run, range(1, run.order + 1)
         self.zeroth = [taylor.payload(x) for x in self.inputs]
-        self.xp = taylor.functions(*self.zeroth, *higher)
+        self.xp = taylor.functions(*self.zeroth, *higher, *self.others)
         out = self.compute(self.zeroth)
         several = isinstance(out, tuple | list)
         self.outputs = list(out) if several else [out]

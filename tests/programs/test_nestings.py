@@ -283,7 +283,7 @@ def test_nestings_have_all_transformations():
 
 def test_a_planted_defect_is_found_and_shrunk_to_a_script(monkeypatch):
     monkeypatch.setattr(ag, "stop_gradient", lambda x: x)
-    for seed in range(200):
+    for seed in range(1000):
         nesting, choices = nestings.drawn(seed)
         if nesting.depth > 1:  # so that it takes less time
             continue

@@ -8,7 +8,7 @@ import pytest
 import agnograd as ag
 from agnograd.errors import ArgumentError, InterpretationError, LostGradientError, MissingRuleError
 from agnograd_taylor import coefficients_of, derivatives_of
-from arrays import host
+from arrays import host, leaf
 
 X = np.asarray([0.3, 0.7])
 ONES = np.ones(2)
@@ -298,3 +298,14 @@ def test_errors():
     ag.taylor(lambda x: (kept.append(x), x)[1], X, ONES, 1)
     with pytest.raises(InterpretationError):
         kept[0] + 1.0
+
+
+def test_a_condition_from_outside(xp):
+    y = leaf(xp, [0.3, 0.7])
+
+    def f(x):
+        return xp.sum(xp.where(ag.vmap(lambda each: each > 0.5)(y), x * x, 0.5))
+
+    x = xp.asarray([0.3, 0.7], dtype=xp.float64)
+    _, first, _ = ag.taylor(f, x, x, 2)
+    np.testing.assert_allclose(host(first), 2.0 * 0.7**2)
