@@ -16,6 +16,7 @@ from agnograd.extend.arguments import (
     flatten_in_order,
     name_of,
     packed,
+    positive_in,
     unpacked,
 )
 from agnograd.extend.members import OfMembers, computed, given_in
@@ -76,6 +77,7 @@ class CompiledFunction:
         static: Any = (),
         values: Mapping[int | str, Any] = types.MappingProxyType({}),
         watch: bool = True,
+        programs: int | None = None,
     ) -> None:
         functools.update_wrapper(self, f)
         self.name = str(getattr(f, "__qualname__", type(f).__name__))
@@ -84,7 +86,7 @@ class CompiledFunction:
         self._lowerings: dict[str, Lowering] = {}
         self._has_static = bool(self._static)
         self.lock = Lock()
-        self._watch = watch
+        self._watch, self._most = watch, programs
         self._surroundings = Surroundings(f, values, watch)
         # By the kind, and by static arguments, arrays of other libraries, or which have members.
         self._variants: dict[Key, CompiledFunction] = {}
@@ -184,11 +186,11 @@ class CompiledFunction:
         The kind is made of the function and what is given.
         """
         with self.lock:
-            if sum(each[0] is key[0] for each in self._variants) >= PROGRAMS:
+            if sum(each[0] is key[0] for each in self._variants) >= self.programs:
                 return None
             f = key[0](self.function, *given)
             values = getattr(f, "values", {})
-            found = CompiledFunction(f, self._lowering, values=values, watch=self._watch)
+            found = CompiledFunction(f, self._lowering, (), values, self._watch, self._most)
             return self._variants.setdefault(key, found)
 
     def _with_constants(
@@ -230,8 +232,8 @@ class CompiledFunction:
         if why is not None and not self._warned:
             self._warned = True
             _warn(
-                f"{self.name} was compiled {PROGRAMS} times, and is called as it is from now on "
-                f"where none of these programs fits: {why}"
+                f"{self.name} was compiled {self.programs} times, and is called as it is from now "
+                f"on where none of these programs fits: {why}"
             )
         return called_plainly(self.function, leaves, tree, self._surroundings.read()[0])
 
@@ -241,6 +243,11 @@ class CompiledFunction:
         if not others:
             return "values decide about branches: use xp.where in place of `if`"
         return f"in this call {difference(others[-1], key)}"
+
+    @property
+    def programs(self) -> int:
+        """How many programs there may be."""
+        return PROGRAMS if self._most is None else self._most
 
     # -- what units ask ----------------------------------------------------------------------------
 
@@ -258,7 +265,7 @@ class CompiledFunction:
         to be.
         """
         with self.lock:
-            if order == 0 and self._programs >= PROGRAMS:
+            if order == 0 and self._programs >= self.programs:
                 raise TooManyPrograms
             before = Before(self._surroundings)
             token = traced_for.set(self._lowering)
@@ -295,7 +302,7 @@ class CompiledFunction:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
             names = tuple(self._static.names)
-            found = CompiledFunction(method, self._lowering, names, watch=self._watch)
+            found = CompiledFunction(method, self._lowering, names, {}, self._watch, self._most)
             with self.lock:
                 found = self._bound.setdefault(id(instance), found)
                 if len(self._bound) > OBJECTS:
@@ -307,7 +314,8 @@ class CompiledFunction:
         name = name_of(self)
         if name is not None:
             return name
-        return _remade, (packed(self.function), self._lowering, self._static.given, self._watch)
+        given = self._lowering, self._static.given, self._watch, self._most
+        return _remade, (packed(self.function), *given)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Compile the function once more, for these arguments, and return what came of it.
@@ -322,16 +330,20 @@ class CompiledFunction:
         """
         from agnograd_compile._explain import explanation
 
-        given = self._static.given
-        again = CompiledFunction(self.function, self._lowering, given, watch=self._watch)
-        return explanation(again, args, kwargs)
+        given: Any = self._lowering, self._static.given, {}, self._watch, self._most
+        return explanation(CompiledFunction(self.function, *given), args, kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
 
 
 def compile(
-    f: Callable[..., Any], *, lowering: str = "auto", static: Any = (), watch: bool = True
+    f: Callable[..., Any],
+    *,
+    lowering: str = "auto",
+    static: Any = (),
+    watch: bool = True,
+    programs: int | None = None,
 ) -> CompiledFunction:
     """Return a function that computes the same as ``f``, without Python between its ops.
 
@@ -356,6 +368,8 @@ def compile(
         while it is traced. Without it, programs keep what was outside when they were traced, arrays
         too, as those of ``jax.jit`` do; a tracked Variable there is refused. This saves calls of
         tiny programs a part of a microsecond, and calls of functions that read a lot much more.
+    programs : int, optional
+        How many programs there may be, eight by default: each of them costs a trace.
 
     Returns
     -------
@@ -377,8 +391,8 @@ def compile(
     Warns
     -----
     CompileWarning
-        If ``f`` would need more than eight programs. Calls that none of them fits run ``f`` as it
-        is from then on.
+        If ``f`` would need more than ``programs``. Calls that none of them fits run ``f`` as it is
+        from then on.
 
     Examples
     --------
@@ -395,12 +409,16 @@ def compile(
       lowering   numpy...
     """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
-    return CompiledFunction(f, lowering, static, watch=watch)
+    if programs is not None:
+        positive_in("ag.compile: programs", programs)
+    return CompiledFunction(f, lowering, static, {}, watch, programs)
 
 
-def _remade(function: Any, lowering: str, static: Any, watch: bool = True) -> CompiledFunction:
+def _remade(
+    function: Any, lowering: str, static: Any, watch: bool = True, programs: int | None = None
+) -> CompiledFunction:
     """Return the compiled function that a pickle has."""
-    return CompiledFunction(unpacked(function), lowering, static, watch=watch)
+    return CompiledFunction(unpacked(function), lowering, static, {}, watch, programs)
 
 
 def _warn(text: str) -> None:

@@ -32,7 +32,8 @@ def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that a program calls as one of its own, lowered as the program is."""
     from agnograd_compile.lowering import lowering_around  # few programs need it
 
-    return ag.compile(f, lowering=lowering_around(), watch=False)
+    # A function of users may use arrays of the program around it, and cannot be called as it is.
+    return ag.compile(f, lowering=lowering_around(), watch=False, programs=2**31)
 
 
 def called(function: Differentiable, arrays: Arrays) -> tuple[Any, ...]:

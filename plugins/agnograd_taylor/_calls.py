@@ -204,7 +204,9 @@ class Call:
         def push(*arrays: Any) -> list[Any]:
             count = len(places)
             out = ag.jvp(function, arrays[:count], arrays[count:])[1]
-            return list(map(bare, out)) if isinstance(out, tuple | list) else [bare(out)]
+            found = out if isinstance(out, tuple | list) else [out]
+            # Tangents of integers, such as indices, are none.
+            return [bare(x) if self.taylor.below.is_inexact(x.dtype) else None for x in found]
 
         return push
 

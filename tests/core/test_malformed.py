@@ -71,6 +71,10 @@ CALLS = {
         (THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
     ),
     "compile": (ag.compile, NO_FUNCTION),
+    "compile, programs": (
+        lambda bad: ag.compile(f, programs=bad),
+        (THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
+    ),
     "compile, static": (lambda bad: ag.compile(f, static=bad), (NOTHING, THING, 2.5)),
     "implicit": (lambda bad: ag.implicit(bad, f), (5, "f", X)),
     "implicit, residual": (lambda bad: ag.implicit(f, bad), NO_FUNCTION),

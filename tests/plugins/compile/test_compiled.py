@@ -1,5 +1,8 @@
 """ag.compile: what is traced once gives the same in each call, whatever a function does."""
 
+import operator
+import pickle
+
 import numpy as np
 import pytest
 
@@ -666,3 +669,29 @@ def test_cotangents_of_any_layout_come_after_each_other(first, lowering):
     for g in (layouts()[first], *layouts().values()):
         for found, expected in zip(gradients(compiled, g), gradients(f, g), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_outside_is_not_watched_if_that_is_asked_for(xp):
+    def scaled(x):
+        return x * scale * factor
+
+    scale, factor = xp.asarray(2.0, dtype=xp.float64).data, 3.0
+    (x,) = (xp.asarray([1.0, 2.0], dtype=xp.float64).data,)
+    compiled = ag.compile(ag.grad(lambda x: xp.sum(scaled(x) * x)), watch=False)
+    first = np.asarray(ag.asarray(compiled(x)))
+    scale, factor = xp.asarray(5.0, dtype=xp.float64).data, 7.0
+    np.testing.assert_array_equal(np.asarray(ag.asarray(compiled(x))), first)
+    again = pickle.loads(pickle.dumps(ag.compile(operator.neg, watch=False, programs=1)))
+    assert (again._watch, again.programs) == (False, 1)
+    w = ag.Variable(x)
+    with pytest.raises(CompileError, match="tracked Variable"):
+        ag.compile(lambda x: x * w, watch=False)(x)
+
+
+def test_a_function_may_have_more_programs(xp):
+    compiled = ag.compile(lambda x, n: x * n, programs=12)
+    x = xp.asarray([1.0, 2.0], dtype=xp.float64).data
+    for n in range(12):  # from the ninth on, there would be a warning
+        compiled(x, n)
+    with pytest.warns(CompileWarning, match="was compiled 12 times"):
+        compiled(x, 12)
