@@ -17,13 +17,15 @@ import numpy as np
 import agnograd as ag
 import twin
 from agnograd._plugins.backends import backend_named
-from agnograd.errors import BatchingWarning
+from agnograd.errors import BatchingWarning, CompileWarning
+from agnograd_compile import _compiled
 from duals import TooLargeError, limited
 from nesting_writer import Writer
 from own_derivatives import OWN, TWINS
 
 TRANSFORMATIONS = re.compile(r"\b(?:ag\.(\w+)|(wrapped|root|fixed|detach)\b|([A-Z]\w+)\(\))")
 ROUNDED = 1e-14  # by how much rounding, of some dozens of operations, may seem to move an input
+USUAL = 8  # programs of a compiled function
 APART = ("strict",)  # raw arrays of these libraries do not leave operators to Variables
 
 
@@ -182,6 +184,8 @@ def check(nesting):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", BatchingWarning)
+        if _compiled.PROGRAMS < USUAL:  # by a switch: nearly every function needs more
+            warnings.filterwarnings("ignore", ".* was compiled .* times", CompileWarning)
         try:
             with backend_named(nesting.backend).conformance():
                 found = nesting.found()
