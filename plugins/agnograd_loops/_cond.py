@@ -29,7 +29,7 @@ def cond(predicate: Any, yes: Branch, no: Branch, *operands: Any) -> Any:
     yes, no : callable
         Functions of the operands. What they use from outside is differentiated, too. They return
         pytrees of arrays of the same structure, shapes and dtypes; this is checked where both run.
-    *operands : array or pytree of arrays
+    *operands : array or pytree
         What the function is called with.
 
     Returns
